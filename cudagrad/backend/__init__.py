@@ -1,0 +1,92 @@
+"""Arrays and devices: the only folder that may import CuPy, and does so when a CUDA device is first asked for."""
+
+import numpy as np
+
+from .. import dtypes
+from .device import device, resolve
+
+# Array class -> the module that computes with it. A device adds its class when it is first used.
+ARRAYS = {np.ndarray: np}
+
+LOW = {dtypes.float16.numpy, dtypes.bfloat16.numpy}
+
+
+def xp_of(array):
+    """The array module (numpy or cupy) that computes with ``array``."""
+    return ARRAYS.get(array.__class__, np)
+
+
+def device_of(array):
+    """The ``device`` an array lives on."""
+    if array.__class__ is np.ndarray:
+        return device.CPU
+    return _cuda().device_of(array)
+
+
+def _cuda():
+    from . import cuda
+
+    return cuda
+
+
+def implementation(op, array_class):
+    """The function that runs ``op`` on arrays of a class: its ``xp`` text, in float32 for a wide op's half types."""
+    import functools
+
+    run = functools.partial(op.forward, ARRAYS.get(array_class, np))
+    return _widened(run) if op.wide else run
+
+
+def _widened(run):
+    """Compute float16 and bfloat16 in float32 and round the outputs once."""
+
+    def wide(*arrays, **options):
+        low = next((a.dtype for a in arrays if a is not None and a.dtype in LOW), None)
+        if low is None:
+            return run(*arrays, **options)
+        arrays = [a.astype(np.float32) if a is not None and a.dtype in LOW else a for a in arrays]
+        result = run(*arrays, **options)
+        if isinstance(result, tuple):
+            return tuple(_narrow(r, low) for r in result)
+        return _narrow(result, low)
+
+    return wide
+
+
+def _narrow(result, low):
+    return result.astype(low) if getattr(result, "dtype", None) == np.float32 else result
+
+
+def to_device(array, target):
+    """``array`` on another device; the same object where it is there already."""
+    here = device_of(array)
+    if here == target:
+        return array
+    if target.type == "cpu":
+        return _cuda().to_host(array)
+    if target.type == "meta":
+        raise NotImplementedError("the meta device holds no data: there is nothing to copy tensors to")
+    return _cuda().from_host(array if here.type == "cpu" else _cuda().to_host(array), target)
+
+
+def empty(shape, d, target=None):
+    """An uninitialised array of dtype ``d`` (ours) on ``target``."""
+    target = resolve(target)
+    if target.type == "cpu":
+        return np.empty(shape, d.numpy)
+    return _cuda().empty(shape, d.numpy, target)
+
+
+def array_of_number(value, d, like):
+    """A 0-d array of a Python number in dtype ``d``, wrapped round where it does not fit, on ``like``'s device."""
+    if d.category == 1 and not -(2**63) <= value < 2**64:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    return place(np.asarray(value).astype(d.numpy), like)
+
+
+def place(value, like):
+    """A NumPy scalar or array as an array on ``like``'s device."""
+    array = np.asarray(value)
+    if like.__class__ is np.ndarray or like.__class__ not in ARRAYS:
+        return array
+    return ARRAYS[like.__class__].asarray(array)

@@ -1,0 +1,183 @@
+"""``backward`` and ``grad``: from tensors and options to a run of the engine."""
+
+import functools
+
+from .. import errors
+from ..backend import xp_of
+from . import engine, graph
+from .hooks import of_node
+from .modes import SPACE
+
+
+def backward(
+    tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None, **_given
+):
+    """Add the gradients of ``tensors`` into ``.grad`` of the leaves, or only of ``inputs``.
+
+    Raises      RuntimeError for a missing gradient of a non-scalar, or a tensor without graph
+    """
+    tensors = _listed(tensors)
+    grads = _listed(grad_tensors if grad_tensors is not None else grad_variables, len(tensors))
+    roots = _roots(tensors, grads, create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        _run(roots, retain, create_graph)
+        return
+    inputs = _listed(inputs)
+    if not inputs:
+        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    for t in inputs:
+        if t.node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    for t in inputs:
+        t.retain_grad()
+    needed, masked = engine.prune([k for k, _ in roots], [t.node for t in inputs])
+    try:
+        with _capturing([t.node for t in inputs if not t.is_leaf], {}):
+            _run([(k, g) for k, g in roots if k in needed], retain, create_graph)
+    finally:
+        engine.unprune(masked)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of ``outputs`` by ``inputs``, a tuple of Tensors, without touching any ``.grad``.
+
+    ``is_grads_batched``: ``grad_outputs`` have a leading dimension, and so has each result, one backward a row.
+
+    Raises      RuntimeError where an input was not used and ``allow_unused`` is not set
+    """
+    outputs, inputs = _listed(outputs), _listed(inputs)
+    if is_grads_batched:
+        return _batched(outputs, inputs, _listed(grad_outputs, len(outputs)), retain_graph, create_graph, allow_unused)
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    for t in inputs:
+        if t.node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    roots = _roots(outputs, _listed(grad_outputs, len(outputs)), create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    found = {}
+    needed, masked = engine.prune([k for k, _ in roots], [t.node for t in inputs])
+    try:
+        with _capturing([t.node for t in inputs], found):
+            _run([(k, g) for k, g in roots if k in needed], retain, create_graph)
+    finally:
+        engine.unprune(masked)
+    return tuple(_result(t, i, found, allow_unused or materialize_grads, materialize_grads) for i, t in enumerate(inputs))
+
+
+def _result(t, i, found, allowed, materialize):
+    g = found.get(t.node)
+    if g is not None:
+        return g if g.array.dtype is t.array.dtype else g.to(t.dtype)
+    if not allowed:
+        raise RuntimeError(
+            errors.text(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior.",
+                f"it is {t.dtype} {tuple(t.shape)}",
+            )
+        )
+    return SPACE["wrap"](xp_of(t.array).zeros_like(t.array)) if materialize else None
+
+
+class _capturing:
+    """Within, the gradients that reach ``nodes`` go into ``found`` and no further than they must."""
+
+    def __init__(self, nodes, found):
+        self.found = found
+        self.before = [(k, of_node(k), of_node(k).capture, of_node(k).stops) for k in dict.fromkeys(nodes)]
+
+    def __enter__(self):
+        for k, hooks, _, _ in self.before:
+            hooks.capture = functools.partial(self.found.__setitem__, k)
+            hooks.stops = not any(e is not None for e in k.edges or ())
+
+    def __exit__(self, *exception):
+        for _, hooks, capture, stops in self.before:
+            hooks.capture, hooks.stops = capture, stops
+
+
+def _run(roots, retain, create_graph):
+    if not roots:
+        return
+    if create_graph:
+        graph.run(roots, retain)
+    else:
+        engine.run([(k, g.array) for k, g in roots], retain)
+
+
+def _listed(value, count=None):
+    if value is None:
+        return [None] * (count or 0)
+    if hasattr(value, "array"):
+        return [value]
+    return list(value)
+
+
+def _roots(tensors, grads, create_graph):
+    if len(tensors) != len(grads):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
+    roots = []
+    for i, (t, g) in enumerate(zip(tensors, grads)):
+        if g is None:
+            g = _implicit(t)
+        else:
+            _check_given(t, g, i)
+        if t.node is None:
+            raise RuntimeError(
+                errors.text(
+                    f"element {i} of tensors does not require grad and does not have a grad_fn",
+                    f"it is {t.dtype} {tuple(t.shape)}; nothing it was made from has requires_grad=True",
+                )
+            )
+        roots.append((t.node, g if create_graph or g.node is None else g.detach()))
+    return roots
+
+
+def _implicit(t):
+    if t.node is not None and t.array.size != 1:
+        first = "grad can be implicitly created only for scalar outputs"
+        raise RuntimeError(errors.text(first, f"got {tuple(t.shape)}; fix: give gradient=, or reduce with .sum()"))
+    if t.array.dtype.kind == "c":
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
+    return SPACE["wrap"](xp_of(t.array).ones_like(t.array))
+
+
+def _check_given(t, g, i):
+    if not hasattr(g, "array"):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if g.array.shape != t.array.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+        )
+    if (g.array.dtype.kind == "c") != (t.array.dtype.kind == "c"):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {t.dtype}."
+        )
+
+
+def _batched(outputs, inputs, grads, retain_graph, create_graph, allow_unused):
+    from .op import TABLE
+
+    rows = []
+    count = grads[0].shape[0]
+    for i in range(count):
+        last = i == count - 1 and not retain_graph and not create_graph
+        row = [None if g is None else g[i] for g in grads]
+        rows.append(grad(outputs, inputs, row, not last, create_graph, allow_unused=allow_unused))
+    stack = TABLE["stack"].raw if "stack" in TABLE else SPACE["stack"]
+    return tuple(None if column[0] is None else stack(list(column)) for column in zip(*rows))

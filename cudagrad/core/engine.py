@@ -1,0 +1,235 @@
+"""First-order backward: walks the graph on bare arrays, newest node first, and frees what it has used."""
+
+import sys
+import threading
+from heapq import heappop, heappush, heappushpop
+
+from .. import errors
+from ..backend import ARRAYS, xp_of
+from .hooks import run as run_hooks
+from .modes import MODE, SPACE, _set
+from .node import FREED
+from .op import TABLE
+from .promote import keep
+
+LOCK = threading.RLock()  # one backward at a time: graphs of several threads may share leaves
+_running = threading.local()  # .heaps: of the backwards that a hook of this thread interrupted
+
+
+def run(roots, retain):
+    """Send gradients from ``roots``, a list of (node, array), to the leaves they depend on."""
+    with LOCK:
+        outer = _running.__dict__.setdefault("heaps", [])
+        aside = _set_aside(outer)
+        heap = []
+        outer.append(heap)
+        grad = MODE.grad
+        _set(False)
+        try:
+            for k, g in roots:
+                SPACE["send"](k, g, heap)
+            if heap:
+                _loop(heap, retain, roots[0][1])
+        finally:
+            _set(grad)
+            outer.pop()
+            for n, g, own in aside:
+                n.g, n.own = g, own
+
+
+def _set_aside(heaps):
+    """Take the gradients out of the nodes that interrupted backwards still have to visit, to be put back after."""
+    aside = [(n, n.g, n.own) for heap in heaps for _, n in heap]
+    for n, _, _ in aside:
+        n.g, n.own = None, False
+    return aside
+
+
+def _loop(heap, retain, like):
+    k = heappop(heap)[1]
+    kind = like.__class__
+    try:
+        while True:
+            g, k.g = k.g, None
+            if g.__class__ is not kind and g.__class__ is not list:
+                if g.__class__ in ARRAYS:  # the graph goes on on another device
+                    like, kind = g, g.__class__
+                else:
+                    g = keep(g, like)
+            if k.hooks is not None:
+                g = run_hooks(k, g, _lift, _lower)
+            if g is None:
+                after = None
+            elif k.fn is None:  # a leaf: all parts of this backward are in
+                arrive(k, g)
+                after = None
+            else:
+                after = k.fn(k, g, heap)  # sends to parents; returns one node that it touched first
+                if not retain and k.saved:
+                    k.saved = FREED
+            k.own = False
+            if after is None:
+                if not heap:
+                    break
+                k = heappop(heap)[1]
+            elif heap and heap[0][0] < after.seq:
+                k = heappushpop(heap, (after.seq, after))[1]
+            else:
+                k = after  # a chain never touches the heap
+    except BaseException as error:
+        _clear(k, heap)
+        _name_line(error, k)
+        raise
+
+
+def _lift(g):
+    return g if g is None else SPACE["wrap"](g)
+
+
+def _lower(t):
+    return t if t is None else t.array
+
+
+def _clear(k, heap):
+    """After an error no node keeps a part of a gradient, or the next backward would add to it."""
+    for n in (k, *(e for e in k.edges or () if e is not None), *(n for _, n in heap)):
+        n.g, n.own = None, False
+
+
+def _name_line(error, k):
+    """Add the user's forward line to an error raised in backward, below its own first line."""
+    if k.code is None or getattr(error, "_line_named", False) or not isinstance(error, Exception):
+        return
+    line = f"backward of {k.name()}, made {errors.place(k.code, k.lasti)}"
+    if error.args and isinstance(error.args[0], str):
+        if "\n  at " not in error.args[0] and ", made " not in error.args[0]:
+            error.args = (errors.text(error.args[0], line), *error.args[1:])
+        try:
+            error._line_named = True
+        except AttributeError:
+            pass
+
+
+def _held(g):
+    return sys.getrefcount(g)
+
+
+def _count_of_fresh():
+    g = next(iter(ARRAYS.values())).empty(1)
+    return _held(g)
+
+
+_FRESH = _count_of_fresh()  # references to an array that only a caller's local and a callee's argument hold
+
+
+def arrive(k, g):
+    """Add ``g`` into the ``.grad`` of the leaf of node ``k``, in the leaf's dtype and layout."""
+    free = k.own or (sys.getrefcount(g) <= _FRESH and g.base is None)
+    x = k.variable()
+    if x is None:
+        return
+    if k.grad is None:
+        k.grad = SPACE["wrap"](_fitted(g, x.array, free))
+    else:
+        _add(k, g)
+    if k.hooks is not None:
+        for hook in list(k.hooks.accumulated.values()):
+            hook(x)
+
+
+def _fitted(g, like, free):
+    """``g`` as an array of ``like``'s class, dtype and strides; ``g`` itself where it is that and nobody else's."""
+    if g.__class__ is not like.__class__:
+        g = TABLE["to_device"].impl[g.__class__](g, device=SPACE["device_of"](like))
+        free = True
+    if g.dtype is not like.dtype:
+        g = TABLE["to"].impl[g.__class__](g, dtype=like.dtype, source=g.dtype)
+        free = True
+    if free and g.strides == like.strides:
+        return g
+    fitted = xp_of(like).empty_like(like)
+    fitted[...] = g
+    return fitted
+
+
+def _add(k, g):
+    grad = k.grad
+    if grad.node is not None:  # it belongs to a graph: a new tensor, so that the graph keeps its values
+        k.grad = SPACE["wrap"](grad.array + g)
+        return
+    if g.dtype is not grad.array.dtype:
+        g = g.astype(grad.array.dtype)
+    grad.array += g
+    SPACE["bump"](grad)
+
+
+def prune(roots, targets):
+    """Mask the edges that lead to none of ``targets``; returns what ``unprune`` needs to put them back.
+
+    Nodes are looked at oldest first, so whether one is needed is known from its parents.
+    """
+    seen, order, stack = set(), [], list(roots)
+    while stack:
+        n = stack.pop()
+        if n in seen:
+            continue
+        seen.add(n)
+        order.append(n)
+        stack += [e for e in n.edges or () if e is not None and e not in seen]
+    order.sort(key=lambda n: -n.seq)
+    needed = {n for n in targets if n in seen}
+    masked = []
+    for n in order:
+        edges = n.edges or ()
+        wanted = tuple(e if e in needed else None for e in edges)
+        if any(e is not None for e in wanted):
+            needed.add(n)
+        if wanted != edges:
+            masked.append((n, edges))
+            n.edges = wanted
+    return needed, masked
+
+
+def unprune(masked):
+    for n, edges in masked:
+        n.edges = edges
+
+
+def buffer(e, shape, g):
+    """An array to add into: zeros of ``shape`` like ``g``, or a copy of ``e`` that nobody else holds."""
+    xp = xp_of(g)
+    return xp.zeros(shape, g.dtype) if e is None else xp.array(e)
+
+
+def add_into(n, e, d):
+    """Add ``d`` to the gradient ``e`` of node ``n``, in place where ``n`` owns it."""
+    if n.own:
+        e += d
+        n.g = e
+    else:
+        n.g = e + d
+        n.own = True
+
+
+class ArrayOps:
+    """``m`` in a formula over arrays of one class: the forwards of all ops."""
+
+    def __init__(self, array_class):
+        self._class = array_class
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        run = TABLE[name].impl[self._class]
+        setattr(self, name, run)
+        return run
+
+
+class _Tables(dict):
+    def __missing__(self, array_class):
+        self[array_class] = ArrayOps(array_class if array_class in ARRAYS else next(iter(ARRAYS)))
+        return self[array_class]
+
+
+SPACE.update(M=_Tables(), heappush=heappush, buffer=buffer, add_into=add_into, xp_of=xp_of)
+SPACE["xp_of_list"] = lambda g: xp_of(next(v for v in g if v is not None))

@@ -1,0 +1,134 @@
+"""Hooks on tensors and nodes, and the order in which a gradient passes them."""
+
+import collections
+import itertools
+import weakref
+
+from . import node as nodes
+from .modes import SPACE
+
+_ids = itertools.count()
+
+
+class RemovableHandle:
+    """A hook's handle; ``remove()`` takes the hook away. Also a context manager that removes at its end."""
+
+    def __init__(self, hooks):
+        self.id = next(_ids)
+        self._hooks = weakref.ref(hooks)
+
+    def remove(self):
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.remove()
+
+
+class Table(collections.OrderedDict):
+    """The hooks of one kind, in the order of registration; weakly referenced by their handles."""
+
+    def add(self, hook):
+        handle = RemovableHandle(self)
+        self[handle.id] = hook
+        return handle
+
+
+class Hooks:
+    """What is attached to one node. A gradient passes tensor hooks, then ``retain`` and ``capture``, then ``pre``."""
+
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "capture", "stops", "metadata")
+
+    def __init__(self):
+        self.tensor, self.pre, self.post, self.accumulated = Table(), Table(), Table(), Table()
+        self.retain = self.capture = None
+        self.stops = False
+        self.metadata = {}
+
+
+def of_node(k):
+    """The hooks of a node, made if it has none."""
+    if k.hooks is None:
+        k.hooks = Hooks()
+    return k.hooks
+
+
+def add_pre_hook(k, hook):
+    return of_node(k).pre.add(hook)
+
+
+def add_post_hook(k, hook):
+    hooks = of_node(k)
+    if k.fn is not None and not hooks.post and not hasattr(k.fn, "before_post"):
+        k.fn = _with_post_hooks(k.fn)
+    return hooks.post.add(hook)
+
+
+def run(k, g, lift, lower):
+    """Pass a gradient through the hooks of ``k``; None where it ends here. ``lift`` makes the Tensor a hook sees."""
+    hooks = k.hooks
+    for hook in list(hooks.tensor.values()):
+        got = hook(lift(g))
+        if got is not None:
+            g = lower(_checked(hook, got, g))
+    if hooks.retain is not None:
+        hooks.retain(lift(g))
+    if hooks.capture is not None:
+        hooks.capture(lift(g))
+        if hooks.stops or k.fn is None:
+            return None
+    for hook in list(hooks.pre.values()):
+        got = hook(tuple(map(lift, g)) if g.__class__ is list else (lift(g),))
+        if got is not None:
+            got = got if isinstance(got, tuple) else (got,)
+            g = [lower(v) for v in got] if g.__class__ is list else lower(got[0])
+    return g
+
+
+def _checked(hook, got, g):
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not hasattr(got, "array"):
+        raise TypeError(f"hook '{name}' should return None or a Tensor, not {type(got).__name__}")
+    if got.array.shape != g.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+    if got.array.dtype != (g.array if hasattr(g, "array") else g).dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value")
+    return got
+
+
+def _with_post_hooks(fn):
+    """A rule that runs ``fn`` aside, shows its results to the node's post-hooks, and then sends them on."""
+
+    def hooked(k, g, heap):
+        from . import graph
+
+        wrap = SPACE["wrap"]
+        lifted = [None if v is None else wrap(v) for v in g] if g.__class__ is list else wrap(g)
+        ds = _shown(k, graph.gradients(k, lifted, fn), lifted)
+        for n, d in zip(k.edges, ds):
+            if n is not None and d is not None:
+                nodes.send(n, d.array, heap)
+
+    def hooked_graph(k, g):
+        from . import graph
+
+        return _shown(k, graph.gradients(k, g, fn), g)
+
+    hooked.graph, hooked.before_post = hooked_graph, fn
+    for fact in ("op", "node_name", "hidden", "outputs"):
+        if hasattr(fn, fact):
+            setattr(hooked, fact, getattr(fn, fact))
+    return hooked
+
+
+def _shown(k, ds, g):
+    ds = tuple(ds)
+    for hook in list(k.hooks.post.values()):
+        got = hook(ds, tuple(g) if g.__class__ is list else (g,))
+        if got is not None:
+            ds = got if isinstance(got, tuple) else (got,)
+    return ds

@@ -1,0 +1,304 @@
+"""Views and in-place writes: shared version counters, the checks before a write, and the history after it."""
+
+import sys
+import weakref
+
+from .. import errors
+from .modes import MODE, SPACE
+from .node import LASTWRITE, make, outside, rule, send, tick
+from .op import TABLE
+from .promote import cast
+
+# A version counter is [time of the last write, count of writes, weakrefs of views or None, the recent writes]; it is
+# made when someone needs it. This one stands for "made in inference mode: none is kept".
+INFERENCE = [0, 0, None, ()]
+_RECENT = 16  # writes a counter remembers by their line, for the error message
+
+
+def counter_of(x):
+    """The version counter of a tensor, made if it has none."""
+    if x.version is None:
+        x.version = [0, 0, None]
+    return x.version
+
+
+def share(t, x, op, options):
+    """Make ``t`` a view of ``x`` by ``op``: one version counter, and a link for the history after writes."""
+    counter = t.version = counter_of(x)
+    if counter is INFERENCE:
+        return
+    t.view = x, op, options, None if MODE.grad else "no_grad"
+    views = counter[2]
+    if views is None:
+        counter[2] = [weakref.ref(t)]
+        return
+    views.append(weakref.ref(t))
+    size = len(views)
+    if size >= 16 and size & (size - 1) == 0:
+        counter[2] = [r for r in views if r() is not None]
+
+
+def multi_view(t, maker):
+    """Mark ``t`` as one of several views made by the function of node name ``maker``: it may not be written to."""
+    if t.view is not None:
+        t.view = (*t.view[:3], maker)
+    return t
+
+
+def base_of(t):
+    """The tensor at the root of a chain of views, and the steps ``(op, options)`` from it to ``t``."""
+    steps = []
+    while t.view is not None:
+        t, op, options, _ = t.view
+        steps.append((op, options))
+    return t, tuple(reversed(steps))
+
+
+def alias(x):
+    """Another tensor over the same array, counter and history: what ``x`` was before a write."""
+    t = SPACE["wrap"](x.array)
+    t.node, t.version = x.node, x.version
+    return t
+
+
+# ---- the checks, all before anything is changed
+
+
+def check_writable(x, name="the operation"):
+    """RuntimeError in PyTorch's words where ``x`` may not be written in place just now."""
+    if x.version is INFERENCE and not MODE.inference:
+        raise _refused(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
+            x,
+        )
+    if MODE.grad and (x.node is not None or x.view is not None):
+        _check_history(x)
+    array = x.array
+    if 0 in array.strides and array.size > 1 and _overlaps(array):
+        raise _refused(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation.",
+            x,
+        )
+
+
+def _check_history(x):
+    if x.node is not None and x.node.fn is None:
+        raise _refused("a leaf Variable that requires grad is being used in an in-place operation.", x)
+    if x.view is None:
+        return
+    base, _ = base_of(x)
+    made_by = x.view[3]
+    if base.node is not None and base.node.fn is None and made_by != "no_grad":
+        raise _refused("a view of a leaf Variable that requires grad is being used in an in-place operation.", x)
+    if made_by == "no_grad" and base.node is not None:
+        raise _refused(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+            "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+            "outside (if you want the inplace to be tracked).",
+            x,
+        )
+    if made_by not in (None, "no_grad") and x.node is not None:
+        raise _refused(
+            f"Output 0 of {made_by} is a view and is being modified inplace. This view is the output of a function that "
+            "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
+            "replace the inplace operation by an out-of-place one.",
+            x,
+        )
+
+
+def _overlaps(array):
+    return any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides))
+
+
+def _refused(first, x):
+    frame = outside(sys._getframe(2))
+    return RuntimeError(errors.text(first, f"the tensor is {x.dtype} {tuple(x.shape)}", site=(frame.f_code, frame.f_lasti)))
+
+
+def _check_fits(x, t):
+    if t.array.shape != x.array.shape:
+        raise RuntimeError(
+            f"output with shape {list(x.array.shape)} doesn't match the broadcast shape {list(t.array.shape)}"
+        )
+    if t.dtype.category > x.dtype.category:
+        raise RuntimeError(
+            errors.text(
+                f"result type {t.dtype.legacy} can't be cast to the desired output type {x.dtype.legacy}",
+                "an in-place operation never changes the dtype of its tensor",
+            )
+        )
+
+
+# ---- the write
+
+
+def inplace(function, name):
+    """The in-place form ``name`` of a function of tensors: runs it out of place, then writes the result into ``x``."""
+
+    def method(self, *args, **kwargs):
+        check_writable(self, name)
+        recorded = MODE.grad and self.array.dtype.kind not in "biu"
+        return write(self, function(alias(self) if recorded else self, *args, **kwargs))
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place form of :func:`{function.__name__}`: writes the result into this tensor and returns it."
+    return method
+
+
+def write(x, t):
+    """Write the values of ``t`` into the memory of ``x``, and its history into the history of ``x``."""
+    _check_fits(x, t)
+    if t.array.dtype is not x.array.dtype:
+        t = cast(t, x.array.dtype)
+    x.array[...] = t.array
+    k = t.node
+    if k is not None and k.fn is not None and k.saved and k.saved[-1] is t.array:
+        k.saved, k.counter = (*k.saved[:-1], x.array), counter_of(x)  # the copy can go: x holds the same values
+        bump(x, k.seq)
+    else:
+        bump(x)
+    if MODE.grad:
+        rebase(x, t)
+    return x
+
+
+def overwrite(x, values, name="the operation"):
+    """Replace the contents of ``x`` by ``values`` (an array or number that broadcasts), which carry no history."""
+    check_writable(x, name)
+    x.array[...] = values
+    bump(x)
+    if MODE.grad and (x.node is not None or x.view is not None):
+        rebase(x, SPACE["wrap"](x.array))
+    return x
+
+
+def bump(x, time=None):
+    """Note a write to ``x``: what saved it before can tell from now on."""
+    counter = x.version
+    if counter is INFERENCE:
+        return
+    if time is None:
+        time = tick()
+    LASTWRITE[0] = min(time, LASTWRITE[0])
+    if counter is None:
+        counter = x.version = [0, 0, None]
+    counter[0] = time
+    counter[1] += 1
+    frame = outside(sys._getframe(1))
+    recent = counter[3] if len(counter) > 3 else []
+    counter[3:] = [[*recent[-_RECENT:], (time, frame.f_code, frame.f_lasti)]]
+
+
+def rebase(x, t):
+    """Give ``x`` the history of ``t``, whose values it holds now, and with it the base and the views of ``x``."""
+    if x.view is None:
+        x.node = t.node
+        base = x
+    else:
+        base, steps = base_of(x)
+        if base.node is None and t.node is None:
+            return
+        layout = base.array.shape, base.array.strides, steps
+        base.node = make(_written_rule, (base.node, t.node), (), layout)
+    views = base.version[2] if base.version is not None else None
+    if views:
+        for view in [r() for r in views]:
+            if view is not None and view.view is not None and view.view[3] != "no_grad":
+                parent, op, options, _ = view.view
+                view.node = op.bare(parent, **dict(zip(op.options, options))).node
+
+
+@rule("CopySlices")
+def _written_rule(k, g, heap):
+    """The part of ``g`` under the view goes to what was written; the rest to what the base was before."""
+    shape, strides, steps = k.attrs
+    rest = _copy_like(g, shape, strides)
+    part = rest
+    for op, options in steps:
+        part = op.impl[part.__class__](part, **dict(zip(op.options, options)))
+    if k.edges[1] is not None:
+        send(k.edges[1], part.copy(), heap)
+    if k.edges[0] is not None:
+        part[...] = 0
+        send(k.edges[0], rest, heap)
+
+
+def _copy_like(g, shape, strides):
+    """A copy of ``g`` whose axes lie in memory in the order of ``strides``, so that every view of it is legal."""
+    order = sorted(range(len(shape)), key=lambda i: -strides[i])
+    copy = g.transpose(order).copy(order="C") if order else g.copy()
+    return copy.transpose([order.index(i) for i in range(len(order))]) if order else copy
+
+
+def _written_graph(k, g):
+    shape, strides, steps = k.attrs
+    rest = TABLE["clone"].raw(g)
+    part = rest
+    for op, options in steps:
+        part = op.raw(part, **dict(zip(op.options, options)))
+    to_value = TABLE["clone"].raw(part)
+    if k.edges[0] is not None:
+        write(part, SPACE["wrap"](part.array * 0))
+    return rest, to_value
+
+
+_written_rule.graph = _written_graph
+
+
+# ---- what saved tensors, results and unusual tensors need
+
+
+def check_saved(k):
+    """RuntimeError where something that node ``k`` saved was written to since: its op, versions, and both lines."""
+    for value in k.saved:
+        counter = value.version if hasattr(value, "version") else k.counter
+        if counter is not None and counter[0] < k.seq:
+            raise _modified(k, value, counter)
+
+
+def _modified(k, value, counter):
+    recent = counter[3] if len(counter) > 3 else ()
+    since = [w for w in recent if w[0] < k.seq]
+    tensor = value if hasattr(value, "node") else SPACE["wrap"](value)
+    kind = f"torch.{tensor.dtype.legacy}Tensor {list(tensor.shape)}"
+    made = tensor.node if hasattr(value, "node") else k
+    of = f", which is output 0 of {made.name()}," if made is not None and made.fn is not None else ","
+    first = (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{kind}]{of} is at version {counter[1]}; expected version {counter[1] - len(since)} instead. Hint: the "
+        "backtrace further below shows the operation that failed to compute its gradient. The variable in question was "
+        "changed in there or anywhere later. Good luck!"
+    )
+    lines = [f"saved by {k.name()} " + errors.place(k.code, k.lasti)]
+    lines += ["changed " + errors.place(code, lasti) for _, code, lasti in since[-1:]]
+    return RuntimeError(errors.text(first, *lines, "fix: use the out-of-place form, or clone() before the change"))
+
+
+def mark(t):
+    """A tensor that is not recorded, made while some thread is or was in inference mode."""
+    if MODE.inference and t.view is None:
+        t.version = INFERENCE
+
+
+def into(out, op, t):
+    """The result ``t`` of ``op`` as ``out=``: resized where it does not fit, cast within its category, written."""
+    if t.node is not None or (out.node is not None and MODE.grad):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    if t.dtype.category > out.dtype.category:
+        raise RuntimeError(
+            f"result type {t.dtype.legacy} can't be cast to the desired output type {out.dtype.legacy}"
+        )
+    if out.array.shape != t.array.shape:
+        out.array = t.array.astype(out.array.dtype)
+        bump(out)
+        return out
+    return overwrite(out, t.array, op.name)
+
+
+SPACE.update(share=share, mark=mark, into=into, check_saved=check_saved)

@@ -1,0 +1,151 @@
+"""Bringing operands together: Python numbers, dtypes and devices, by PyTorch's categories and never by NumPy's."""
+
+import numpy as np
+
+from .. import dtypes, errors
+from ..backend import ARRAYS, array_of_number, device_of, place
+from .modes import SPACE
+from .op import TABLE
+
+INEXACT = {d.numpy for d in dtypes.ALL if d.category >= 2}
+_NUMBERS = (bool, int, float, complex)
+_constants = {}
+_FULL = 512  # constants kept for each kind of number, dtype and array class
+
+
+def lift(value, like, op):
+    """The number ``value`` as a 0-d tensor in the dtype it has beside ``like``; kept, so that it is made once."""
+    kind = value.__class__
+    try:
+        array = like.array
+    except AttributeError:
+        raise not_tensor(op, like) from None
+    key = kind, array.dtype, array.__class__
+    kept = _constants.get(key)
+    if kept is None:
+        if kind not in _NUMBERS:
+            return _lift_other(value, like, op)
+        kept = _constants[key] = {}
+    t = kept.get(value)
+    if t is None or value == 0:
+        t = _constant(value, like)
+        if len(kept) < _FULL:
+            kept[value] = t
+    return t
+
+
+def _constant(value, like):
+    category, own = dtypes.category_of_number(value), like.dtype
+    if own.category >= category:
+        d = own
+    else:
+        d = own.to_complex() if category == 3 and own.category == 2 else dtypes.number_dtype(category)
+    return SPACE["wrap"](array_of_number(value, d, like.array))
+
+
+def _lift_other(value, like, op):
+    """NumPy scalars count as the Python number they hold; an array or any other object is its own operand."""
+    if isinstance(value, _NUMBERS):
+        return lift(next(k for k in _NUMBERS if isinstance(value, k))(value), like, op)
+    if isinstance(value, np.generic) and value.dtype.kind in "biufcV":
+        return lift(value.item(), like, op)
+    if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
+        return NotImplemented
+    if any(hasattr(type(value), r) for r in ("__radd__", "__array_priority__", "__rmul__", "__torch_function__")):
+        if not isinstance(value, (str, bytes, list, tuple)):
+            return NotImplemented
+    raise not_tensor(op, like, value)
+
+
+def not_tensor(op, *given):
+    """The TypeError for an argument that should have been a Tensor; the first wrong one is named."""
+    for position, (name, value) in enumerate(zip(op.tensors if not op.variadic else given, given)):
+        if not hasattr(value, "node") and value is not None:
+            public = "tensors" if op.variadic else SPACE["PUBLIC"].get(name, name)
+            what = type(value).__name__
+            return TypeError(f"{op.name}(): argument '{public}' (position {position + 1}) must be Tensor, not {what}")
+    return TypeError(f"{op.name}(): expected Tensor arguments, got {', '.join(type(v).__name__ for v in given)}")
+
+
+def elsewhere(op, *tensors):
+    """The RuntimeError for operands on different devices."""
+    devices = list(dict.fromkeys(str(device_of(t.array)) for t in tensors if t is not None))
+    shapes = ", ".join(f"{tuple(t.shape)} on {t.device}" for t in tensors if t is not None)
+    return RuntimeError(
+        errors.text(
+            f"Expected all tensors to be on the same device, but found at least two devices, {' and '.join(devices)}!",
+            f"{op.name} got {shapes}; move one with .to(device)",
+        )
+    )
+
+
+def result_type_of(tensors):
+    """The dtype in which these tensors meet: dimensioned ones first, 0-d ones count only by a higher category."""
+    met = None
+    for zero in (False, True):
+        group = None
+        for t in tensors:
+            if (t.array.ndim == 0) == zero:
+                d = dtypes.of_array(t.array)
+                group = d if group is None else dtypes.promote_types(group, d)
+        if group is not None:
+            if met is None:
+                met = group
+            elif group.category > met.category:
+                met = dtypes.promote_types(met, group) if group.category == 3 else group
+    return met
+
+
+def promote(op, x, y):
+    """Both operands on one device and in one dtype, by recorded casts."""
+    return promote_all(op, (x, y))
+
+
+def promote_all(op, tensors):
+    """All operands on one device and in one dtype, by recorded casts."""
+    tensors = together(op, tensors)
+    d = result_type_of(tensors).numpy
+    return [t if t.array.dtype is d else cast(t, d) for t in tensors]
+
+
+def together(op, tensors):
+    """All operands on one device: a 0-d one on the CPU follows the others, anything else is an error."""
+    first = next((t for t in tensors if t.array.ndim), tensors[0])
+    if all(t.array.__class__ is first.array.__class__ for t in tensors):
+        return tensors
+    home = next((t for t in tensors if t.array.__class__ is not np.ndarray), first)
+    if any(t.array.ndim and t.array.__class__ is not home.array.__class__ for t in tensors):
+        raise elsewhere(op, *tensors)
+    move = TABLE["to_device"].raw
+    target = home.device
+    return [t if t.device == target else move(t, device=target, source=t.device) for t in tensors]
+
+
+def cast(t, numpy_dtype):
+    """``t`` in another dtype; recorded where a gradient can come back through it."""
+    if numpy_dtype in INEXACT:
+        if numpy_dtype.kind == "c":
+            SPACE["RARE"] = True
+        return TABLE["to"].raw(t, dtype=numpy_dtype, source=t.array.dtype)
+    return TABLE["to_integer"].raw(t, dtype=numpy_dtype)
+
+
+def to_float(t):
+    """An integer or bool tensor in the default floating dtype."""
+    return cast(t, dtypes.get_default_dtype().numpy)
+
+
+def mixed(arrays):
+    """Whether the arrays of a list op differ in dtype or device."""
+    first = arrays[0]
+    d, c = first.dtype, first.__class__
+    return any(a.dtype is not d or a.__class__ is not c for a in arrays)
+
+
+def keep(d, like):
+    """A result that came back as a NumPy scalar, as a 0-d array on ``like``'s device."""
+    return d if d.__class__ in ARRAYS else place(d, like)
+
+
+SPACE.update(lift=lift, not_tensor=not_tensor, elsewhere=elsewhere, promote=promote, promote_all=promote_all)
+SPACE.update(to_float=to_float, mixed=mixed, keep=keep, INEXACT=INEXACT)

@@ -1,0 +1,73 @@
+"""The table of inputs: one `case` row an op; tests/ops/test_ops.py runs every row through the generic checks."""
+
+import importlib
+import pkgutil
+
+import numpy as np
+
+import cudagrad
+
+CASES = {}
+
+
+class Input:
+    """One call: ``args`` (a tuple of ints stands for a normal random array of that shape) and options."""
+
+    def __init__(self, *args, **options):
+        self.args, self.options = args, options
+
+    def arrays(self, seed=0, dtype=np.float64):
+        """The arguments with every shape and floating array as an array of ``dtype``; lists are kept as lists."""
+        rng = np.random.default_rng(seed)
+
+        def make(a):
+            if isinstance(a, list):
+                return [make(v) for v in a]
+            if isinstance(a, tuple):
+                return rng.standard_normal(a).astype(dtype)
+            return a.astype(dtype) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else a
+
+        return [make(a) for a in self.args]
+
+
+class Error:
+    """One call that must raise ``kind`` with a first line that holds ``match``."""
+
+    def __init__(self, kind, match, *args, **options):
+        self.kind, self.match, self.call = kind, match, Input(*args, **options)
+
+
+class Case:
+    """A public function, its definition ``ref`` over float64 NumPy arrays, and the calls to try.
+
+    ``grad``: orders of derivative to check (0, 1 or 2) by the floating arguments; ``low``: also in float16 and
+    bfloat16; ``ints``: also on integer inputs; ``complex``: also on complex ones (against ``ref``).
+    """
+
+    def __init__(self, name, ref, *calls, f=None, grad=2, low=True, ints=False, complex=False):
+        self.name, self.ref, self.grad, self.low, self.ints, self.complex = name, ref, grad, low, ints, complex
+        self.inputs = [c for c in calls if isinstance(c, Input)]
+        self.errors = [c for c in calls if isinstance(c, Error)]
+        self._f = f
+
+    @property
+    def f(self):
+        """The public function: given, or found by name (``nn.functional.gelu``, ``Tensor.add_``)."""
+        if self._f is not None:
+            return self._f
+        found = cudagrad
+        for part in self.name.split("."):
+            found = getattr(found, part)
+        return found
+
+
+def case(name, ref, *calls, **facts):
+    """Add a row; a name may have several."""
+    CASES.setdefault(name, []).append(Case(name, ref, *calls, **facts))
+
+
+def load():
+    """Import every family's file of rows and return the table."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return CASES
