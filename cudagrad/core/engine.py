@@ -7,6 +7,7 @@ from heapq import heappop, heappush, heappushpop
 from .. import errors
 from ..backend import ARRAYS, xp_of
 from .hooks import run as run_hooks
+from .inplace import bump
 from .modes import MODE, SPACE, _set
 from .node import FREED
 from .op import TABLE
@@ -160,7 +161,7 @@ def _add(k, g):
     if g.dtype is not grad.array.dtype:
         g = g.astype(grad.array.dtype)
     grad.array += g
-    SPACE["bump"](grad)
+    bump(grad)
 
 
 def prune(roots, targets):

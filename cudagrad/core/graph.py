@@ -66,9 +66,9 @@ def _send(pending, heap, n, d):
 def _send_pick(pending, heap, k, g):
     parent = k.edges[0]
     if parent not in pending:
-        pending[parent] = [None] * parent.fn.outputs
+        pending[parent] = [None] * k.attrs[1]
         heappush(heap, (parent.seq, parent))
-    pending[parent][k.attrs] = g
+    pending[parent][k.attrs[0]] = g
 
 
 def _arrive(k, g):
@@ -219,7 +219,7 @@ def _complex_rule(op):
         return [None if d is None else conj(d) for d in ds]
 
     run_rule.graph, run_rule.op, run_rule.node_name = run_graph, op, op.node_name
-    run_rule.hidden, run_rule.outputs = False, op.outputs
+    run_rule.hidden = False
     return _complex_rules.setdefault(op, run_rule)
 
 
@@ -253,7 +253,7 @@ def pack_saved(k):
         return opened(k, lambda: fn(k, g, heap))
 
     unpacking.graph = lambda k, g: opened(k, lambda: gradients(k, g, fn))
-    for fact in ("op", "node_name", "hidden", "outputs"):
+    for fact in ("op", "node_name", "hidden"):
         if hasattr(fn, fact):
             setattr(unpacking, fact, getattr(fn, fact))
     k.fn = unpacking
@@ -291,7 +291,7 @@ def picked_outputs(outs, k):
     for i, d in enumerate(outs):
         t = SPACE["wrap"](d)
         if t.dtype.category >= 2:
-            t.node = SPACE["pick"](k, i)
+            t.node = SPACE["pick"](k, i, len(outs))
         made.append(t)
     return tuple(made)
 

@@ -1,5 +1,6 @@
 """The node of the graph: who made a tensor, from what, and what backward needs for it."""
 
+import heapq
 import itertools
 import sys
 
@@ -84,7 +85,7 @@ def visible(node):
     index = 0
     while node.fn is not None and node.fn.hidden:
         if node.fn is _pick_rule:
-            index = node.attrs
+            index = node.attrs[0]
         node = node.edges[0]
     return node, index
 
@@ -145,10 +146,8 @@ def rule(name, hidden=False):
     return mark
 
 
-def send(n, d, heap, first=None):
+def send(n, d, heap):
     """Add ``d`` to the gradient of node ``n``; puts it on the heap when it is touched first."""
-    import heapq
-
     e = n.g
     if e is None:
         n.g = d
@@ -182,21 +181,19 @@ def sum_to(n, shape):
 
 @rule("PickBackward0", hidden=True)
 def _pick_rule(k, g, heap):
-    import heapq
-
-    parent = k.edges[0]
+    parent, (index, count) = k.edges[0], k.attrs
     if parent.g is None:
-        parent.g = [None] * parent.fn.outputs
+        parent.g = [None] * count
         heapq.heappush(heap, (parent.seq, parent))
-    parent.g[k.attrs] = g
+    parent.g[index] = g
 
 
 _pick_rule.graph = None  # graph.py treats it by name: it fills a place in the parent's list
 
 
-def pick(k, index):
-    """The node of output ``index`` of the several-output node ``k``."""
-    return make(_pick_rule, (k,), (), index)
+def pick(k, index, count):
+    """The node of output ``index`` of the node ``k``, which has ``count``."""
+    return make(_pick_rule, (k,), (), (index, count))
 
 
 def freed(k):

@@ -13,7 +13,7 @@ def compile_call(op, kind):
     """The function of Tensors that runs ``op`` and records it; its rule is compiled beside it."""
     if op.diff and op.rule is None:
         op.rule = _compile(op, rule_text(op), f"back_{op.name}", "rule")
-        op.rule.op, op.rule.node_name, op.rule.hidden, op.rule.outputs = op, op.node_name, False, op.outputs
+        op.rule.op, op.rule.node_name, op.rule.hidden = op, op.node_name, False
     return _compile(op, call_text(op, kind), op.name, kind)
 
 
