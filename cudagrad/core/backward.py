@@ -6,7 +6,7 @@ from .. import errors
 from ..backend import xp_of
 from . import engine, graph
 from .hooks import of_node
-from .modes import SPACE
+from .modes import MODE, SPACE
 
 
 def backward(
@@ -75,7 +75,9 @@ def grad(
             _run([(k, g) for k, g in roots if k in needed], retain, create_graph)
     finally:
         engine.unprune(masked)
-    return tuple(_result(t, i, found, allow_unused or materialize_grads, materialize_grads) for i, t in enumerate(inputs))
+    return tuple(
+        _result(t, i, found, allow_unused or materialize_grads, materialize_grads) for i, t in enumerate(inputs)
+    )
 
 
 def _result(t, i, found, allowed, materialize):
@@ -113,8 +115,8 @@ class _capturing:
 def _run(roots, retain, create_graph):
     if not roots:
         return
-    if create_graph:
-        graph.run(roots, retain)
+    if create_graph or MODE.checker is not None:
+        graph.run(roots, retain, create_graph)
     else:
         engine.run([(k, g.array) for k, g in roots], retain)
 

@@ -79,7 +79,7 @@ def _loop(heap, retain, like):
                 k = after  # a chain never touches the heap
     except BaseException as error:
         _clear(k, heap)
-        _name_line(error, k)
+        name_line(error, k)
         raise
 
 
@@ -97,7 +97,7 @@ def _clear(k, heap):
         n.g, n.own = None, False
 
 
-def _name_line(error, k):
+def name_line(error, k):
     """Add the user's forward line to an error raised in backward, below its own first line."""
     if k.code is None or getattr(error, "_line_named", False) or not isinstance(error, Exception):
         return

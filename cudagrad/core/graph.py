@@ -13,18 +13,21 @@ from .template import saves
 SPACE["PUBLIC"] = PUBLIC
 
 
-def run(roots, retain):
-    """Send gradients from ``roots``, a list of (node, Tensor), recording what is done."""
+def run(roots, retain, record=True):
+    """Send gradients from ``roots``, a list of (node, Tensor), recording what is done.
+
+    ``record=False`` is first-order backward at a walk, for who wants to look at every step.
+    """
     with engine.LOCK:
         before = MODE.grad
-        _set(True)
+        _set(record)
         try:
-            _walk(roots, retain)
+            _walk(roots, retain, record)
         finally:
             _set(before)
 
 
-def _walk(roots, retain):
+def _walk(roots, retain, record):
     pending, heap = {}, []
     for k, g in roots:
         _send(pending, heap, k, g)
@@ -37,15 +40,20 @@ def _walk(roots, retain):
             if g is None:
                 continue
             if k.fn is None:
-                _arrive(k, g)
+                _arrive(k, g) if record else engine.arrive(k, g.array)
             elif k.fn.node_name == "PickBackward0":
                 _send_pick(pending, heap, k, g)
             else:
-                for n, d in zip(k.edges, gradients(k, g)):
+                ds = list(gradients(k, g))
+                if MODE.checker is not None:
+                    MODE.checker.check(k, ds, g)
+                for n, d in zip(k.edges, ds):
                     if n is not None and d is not None:
                         _send(pending, heap, n, d)
         except Exception as error:
-            engine._name_line(error, k)
+            if MODE.checker is not None:
+                MODE.checker.failed(k)
+            engine.name_line(error, k)
             raise
         if not retain and k.saved:
             k.saved = FREED

@@ -115,7 +115,9 @@ def _overlaps(array):
 
 def _refused(first, x):
     frame = outside(sys._getframe(2))
-    return RuntimeError(errors.text(first, f"the tensor is {x.dtype} {tuple(x.shape)}", site=(frame.f_code, frame.f_lasti)))
+    return RuntimeError(
+        errors.text(first, f"the tensor is {x.dtype} {tuple(x.shape)}", site=(frame.f_code, frame.f_lasti))
+    )
 
 
 def _check_fits(x, t):
@@ -234,7 +236,7 @@ def _copy_like(g, shape, strides):
 
 
 def _written_graph(k, g):
-    shape, strides, steps = k.attrs
+    *_, steps = k.attrs
     rest = TABLE["clone"].raw(g)
     part = rest
     for op, options in steps:
@@ -291,9 +293,7 @@ def into(out, op, t):
             "arguments requires grad."
         )
     if t.dtype.category > out.dtype.category:
-        raise RuntimeError(
-            f"result type {t.dtype.legacy} can't be cast to the desired output type {out.dtype.legacy}"
-        )
+        raise RuntimeError(f"result type {t.dtype.legacy} can't be cast to the desired output type {out.dtype.legacy}")
     if out.array.shape != t.array.shape:
         out.array = t.array.astype(out.array.dtype)
         bump(out)

@@ -16,7 +16,8 @@ class _Mode(threading.local):
     grad = True
     inference = False
     watchers = ()
-    saved_hooks = ()
+    saved_hooks = ()  # (pack, unpack) pairs, innermost first
+    checker = None  # looks at every node's gradients in backward (anomaly detection)
 
 
 MODE = _Mode()

@@ -94,6 +94,7 @@ class Op:
         self.call = self._stub("call", self.name)
         self.raw = self._stub("raw", self.name) if prepare else self.call
         self.bare = self._stub("bare", self.name)
+        self.infix = self._stub("infix", self.name)
         self.rule = None
         TABLE[self.name] = self
 
@@ -127,7 +128,7 @@ class Op:
         return stub
 
     def build(self, kind):
-        """Put the generated text of ``kind`` ("call", "raw" or "bare") in the place of its stub."""
+        """Put the generated text of ``kind`` ("call", "raw", "bare" or "infix") in the place of its stub."""
         from . import template
 
         stub = getattr(self, kind)

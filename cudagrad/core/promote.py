@@ -44,17 +44,12 @@ def _constant(value, like):
 
 
 def _lift_other(value, like, op):
-    """NumPy scalars count as the Python number they hold; an array or any other object is its own operand."""
+    """NumPy scalars count as the Python number they hold; anything else is not for us to lift."""
     if isinstance(value, _NUMBERS):
         return lift(next(k for k in _NUMBERS if isinstance(value, k))(value), like, op)
     if isinstance(value, np.generic) and value.dtype.kind in "biufcV":
         return lift(value.item(), like, op)
-    if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
-        return NotImplemented
-    if any(hasattr(type(value), r) for r in ("__radd__", "__array_priority__", "__rmul__", "__torch_function__")):
-        if not isinstance(value, (str, bytes, list, tuple)):
-            return NotImplemented
-    raise not_tensor(op, like, value)
+    return NotImplemented
 
 
 def not_tensor(op, *given):

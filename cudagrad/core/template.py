@@ -54,10 +54,10 @@ def _formulas(op):
 
 
 def call_text(op, kind="call"):
-    """The text of an op's function: "call" is the public one, "raw" takes the forward's own arguments, "bare" is raw
-    unwatched."""
+    """The text of an op's function: "call" is the public one, "infix" an operator's, "raw" takes the forward's own
+    arguments, "bare" is raw unwatched."""
     head, lines = _head(op, kind)
-    lines += _arrays(op)
+    lines += _arrays(op, kind)
     lines += _compute(op)
     if op.outputs == 1:
         lines += _result(op)
@@ -80,11 +80,11 @@ def _default(op, owner, name, value):
 def _head(op, kind):
     """The def line and the lines that bring the arguments into the forward's form."""
     own = [*op.tensors, *op.options]
-    takes_out = not op.view and op.outputs == 1 and kind != "bare"
+    takes_out = not op.view and op.outputs == 1 and kind in ("call", "raw")
     lines = []
-    if kind == "call" and op.prepare:
+    if kind in ("call", "infix") and op.prepare:
         signature, forward = _signature(op)
-        if takes_out and "out" not in inspect.signature(op.prepare).parameters:
+        if takes_out and kind == "call" and "out" not in inspect.signature(op.prepare).parameters:
             signature += ", out=None" if "*" in signature else ", *, out=None"
         unpack = ", ".join(own) + ("," if len(own) == 1 else "")
         lines.append(f"{unpack} = prepare_{op.name}({forward})")
@@ -137,8 +137,9 @@ def _signature(op):
     return ", ".join(parts), ", ".join(forward)
 
 
-def _arrays(op):
+def _arrays(op, kind):
     """The lines that take the arrays out of the tensors, brought to one dtype where the op wants it."""
+    foreign = "return NotImplemented" if kind == "infix" else f"raise not_tensor(op_{op.name}, {', '.join(op.tensors)})"
     if op.variadic:
         return _arrays_of_list(op)
     lines = []
@@ -148,7 +149,7 @@ def _arrays(op):
             f"if {t}.__class__ is not Tensor and {t}.__class__ not in TENSORS:",
             f"    {t} = lift({t}, {like}, op_{op.name})",
             f"    if {t} is NotImplemented:",
-            "        return NotImplemented",
+            f"        {foreign}",
         ]
     lines += ["try:"]
     for t in op.tensors:

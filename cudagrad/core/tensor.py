@@ -223,7 +223,9 @@ class Tensor(metaclass=_TensorMeta):
             if self.dtype.category < 2:
                 raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
             if self.version is INFERENCE and not MODE.inference:
-                raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                )
             self.node = node.leaf(weakref.ref(self))
             self.node.grad = self.__dict__.pop("_grad", None)
             if self.array.dtype.kind == "c":

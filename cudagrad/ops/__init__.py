@@ -9,7 +9,7 @@ from ..core.tensor import Tensor
 FAMILIES = (
     *("casting", "arithmetic", "pointwise", "comparison", "reduction", "shape", "indexing", "scatter", "sorting"),
     *("matmul", "linalg", "activation", "softmax", "loss", "convolution", "pooling", "resample", "padding"),
-    *("normalization", "embedding", "attention", "dropout", "recurrent", "creation", "random", "interop", "legacy"),
+    *("normalization", "embedding", "attention", "dropout", "recurrent", "creation", "random", "interop", "legacy", "operators"),
 )
 
 __all__ = []

@@ -1,0 +1,41 @@
+"""Python's operators on tensors: each is the op itself, so that no frame stands between."""
+
+from ..core.op import TABLE
+from ..core.promote import lift
+from ..core.tensor import Tensor
+from . import arithmetic, comparison, indexing, matmul, pointwise
+
+
+def _first(name):
+    """The function of a name, from the family that has it; an op's infix form, which leaves strangers to Python."""
+    for family in (arithmetic, pointwise, comparison, matmul, indexing):
+        if name in family.__dict__:
+            op = TABLE.get(name)
+            return op.infix if op is not None and op.call is family.__dict__[name] else family.__dict__[name]
+    raise ImportError(f"no op is called {name}")
+
+
+def _reflected(function):
+    """``other (op) self`` for a number on the left, which becomes a tensor first."""
+
+    def reflected(self, other):
+        if not isinstance(other, Tensor):
+            other = lift(other, self, None)
+            if other is NotImplemented:
+                return NotImplemented
+        return function(other, self)
+
+    return reflected
+
+
+PLAIN = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder"}
+PLAIN |= {"pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+PLAIN |= {"lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
+
+METHODS = {f"__{python}__": _first(name) for python, name in (PLAIN | UNARY).items()}
+METHODS |= {f"__{name}__": _first(name) for name in COMPARISONS}
+METHODS |= {f"__r{python}__": _reflected(_first(name)) for python, name in PLAIN.items()}
+METHODS |= {f"__i{python}__": getattr(Tensor, name + "_") for python, name in PLAIN.items() if name != "matmul"}
+METHODS |= {"__getitem__": indexing.getitem, "__setitem__": indexing.setitem, "__hash__": object.__hash__}
