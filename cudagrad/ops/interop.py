@@ -47,9 +47,7 @@ def numpy(input, *, force=False):
     if force:
         return host(input)
     if input.node is not None:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        )
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if input.device.type == "cuda":
         raise TypeError(
             f"can't convert {input.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
@@ -127,9 +125,7 @@ def __reversed__(input):
 def __contains__(input, element):
     if isinstance(element, (Tensor, builtins.int, builtins.float, builtins.complex)):
         return builtins.bool((input == element).any())
-    raise RuntimeError(
-        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-    )
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
 
 def __format__(input, spec):
@@ -141,9 +137,7 @@ def __format__(input, spec):
 def __dlpack__(input, *, stream=None, max_version=None, dl_device=None, copy=None):
     """The DLPack capsule of the array, without copying."""
     if input.node is not None:
-        raise RuntimeError(
-            "Can't export tensors that require gradient, use tensor.detach()"
-        )
+        raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
     return input.array.__dlpack__() if stream is None else input.array.__dlpack__(stream=stream)
 
 
@@ -156,7 +150,9 @@ def __array_ufunc__(input, ufunc, method, *inputs, **kwargs):
 
     ``np.float64(2) * t`` is a Tensor; ``array * t`` is a TypeError as in PyTorch, since it would lose the graph.
     """
-    name = {"multiply": "mul", "subtract": "sub", "true_divide": "div", "divide": "div"}.get(ufunc.__name__, ufunc.__name__)
+    name = {"multiply": "mul", "subtract": "sub", "true_divide": "div", "divide": "div"}.get(
+        ufunc.__name__, ufunc.__name__
+    )
     name = {"power": "pow", "negative": "neg", "absolute": "abs", "not_equal": "ne", "equal": "eq"}.get(name, name)
     name = {"greater": "gt", "less": "lt", "greater_equal": "ge", "less_equal": "le"}.get(name, name)
     op = TABLE.get(name)
@@ -276,7 +272,9 @@ def _shape_for(values, input):
                 raise RuntimeError(
                     f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {dim}"
                 )
-        raise RuntimeError(f"output with shape {list(input.array.shape)} doesn't match the broadcast shape {list(values.array.shape)}")
+        raise RuntimeError(
+            f"output with shape {list(input.array.shape)} doesn't match the broadcast shape {list(values.array.shape)}"
+        )
     return input.array.shape
 
 
