@@ -123,7 +123,9 @@ def promote_types(a, b):
         return a if a.itemsize > b.itemsize else b
     unsigned, signed = (b, a) if a.is_signed else (a, b)
     if unsigned is not uint8:
-        raise RuntimeError(f'Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_cap(a)} and {_cap(b)}')
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_cap(a)} and {_cap(b)}"
+        )
     return signed if signed.itemsize > 1 else int16
 
 

@@ -17,6 +17,7 @@ class _Mode(threading.local):
     inference = False
     watchers = ()
     saved_hooks = ()  # (pack, unpack) pairs, innermost first
+    autocast = {}  # device type -> the innermost autocast
     checker = None  # looks at every node's gradients in backward (anomaly detection)
 
 

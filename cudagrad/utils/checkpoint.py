@@ -5,7 +5,7 @@ import warnings
 import weakref
 
 from ..autograd.graph import saved_tensors_hooks
-from ..core.modes import enable_grad
+from ..core.modes import MODE, enable_grad
 from ..core.tensor import Tensor
 
 
@@ -176,4 +176,12 @@ def _rng_restored(states):
 
 def _autocast_state():
     """A function that makes the context in which this thread's autocast is what it is now."""
-    return contextlib.nullcontext
+    active = list(MODE.autocast.values())
+
+    def restored():
+        stack = contextlib.ExitStack()
+        for a in active:
+            stack.enter_context(type(a)(a.device, a.fast_dtype, a._enabled, a.cache is not None))
+        return stack
+
+    return restored

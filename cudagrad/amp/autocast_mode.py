@@ -1,0 +1,135 @@
+"""Autocast: matrix products in a half dtype, what needs the range in float32, the rest as it comes."""
+
+import functools
+
+from .. import dtypes
+from ..core.modes import MODE, watching
+from ..core.promote import cast
+
+# Ops that gain from a half dtype and lose little by it; and those that need float32. The CUDA lists differ in the norms
+# and softmax, which the CPU computes in float32 inside and rounds once.
+LOW = {"linear", "mm", "bmm", "matmul", "mv", "addmm", "addmv", "baddbmm", "addbmm", "addr", "dot", "vdot"}
+LOW |= {"convolution", "convolution_transpose", "bilinear", "attention", "scaled_dot_product_attention", "prelu"}
+LOW_ON_CPU = {"softmax", "log_softmax", "layer_norm", "group_norm", "instance_norm", "rms_norm"}
+FULL = {"nll_loss", "cross_entropy", "binary_cross_entropy", "kl_div", "mse_loss", "l1_loss", "smooth_l1_loss"}
+FULL |= {"cdist", "norm", "prod", "cumprod", "cumsum", "dist", "renorm", "grid_sample", "det", "inv", "svd", "eigh", "qr"}
+FULL_ON_CUDA = {"softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm", "exp", "expm1", "log", "log10", "log1p"}
+FULL_ON_CUDA |= {"log2", "pow", "reciprocal", "rsqrt", "sinh", "cosh", "tan", "acos", "asin", "erfinv", "sum", "logsumexp"}
+_LISTS = {"cpu": (LOW | LOW_ON_CPU, FULL), "cuda": (LOW, FULL | FULL_ON_CUDA), "emulated": (LOW, FULL | FULL_ON_CUDA)}
+_HALVES = {"cpu": (dtypes.bfloat16, dtypes.float16), "cuda": (dtypes.float16, dtypes.bfloat16)}
+
+
+class autocast:
+    """Within, ops on ``device_type`` choose their dtype: ``dtype`` (bfloat16 on the CPU, float16 on CUDA) or float32.
+
+    Context manager and decorator. The cast of a leaf is made once and kept until the outermost one ends
+    (``cache_enabled``), so that its gradient comes back once.
+
+    Raises      RuntimeError for an unknown device type
+    Source      pytorch.org/docs/stable/amp.html, autocasting and op reference
+    """
+
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if device_type not in _LISTS:
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self.device = device_type
+        self.fast_dtype = dtype or _HALVES.get(device_type, _HALVES["cuda"])[0]
+        self._enabled = enabled
+        self.cache = {} if cache_enabled is not False else None
+
+    def __enter__(self):
+        self._watcher = watching(self._watch)
+        self._watcher.__enter__()
+        self._before = MODE.autocast
+        MODE.autocast = {**MODE.autocast, self.device: self}
+        return self
+
+    def __exit__(self, *exception):
+        self._watcher.__exit__()
+        MODE.autocast = self._before
+        if self.cache is not None:
+            self.cache.clear()
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def within(*args, **kwargs):
+            with type(self)(self.device, self.fast_dtype, self._enabled, self.cache is not None):
+                return function(*args, **kwargs)
+
+        return within
+
+    def _watch(self, op, tensors, options, call):
+        low, full = _LISTS[self.device]
+        if not self._enabled or MODE.autocast.get(self.device) is not self:
+            return call(tensors, options)
+        if op.name in low:
+            return call(self._cast_all(tensors, self.fast_dtype), options)
+        if op.name in full:
+            return call(self._cast_all(tensors, dtypes.float32), options)
+        return call(tensors, options)
+
+    def _cast_all(self, tensors, d):
+        return type(tensors)(self._cast(t, d) for t in tensors)
+
+    def _cast(self, t, d):
+        if t is None or t.device.type != self.device or t.dtype is d:
+            return t
+        if t.dtype not in (dtypes.float32, dtypes.float16, dtypes.bfloat16):
+            return t
+        if self.cache is None or t.node is None or t.node.fn is not None:
+            return cast(t, d.numpy)
+        key = id(t), d
+        if key not in self.cache:
+            self.cache[key] = t, cast(t, d.numpy)  # the leaf is kept with it, so that its id stays its own
+        return self.cache[key][1]
+
+
+def is_autocast_available(device_type):
+    """Whether ``autocast`` knows the device type."""
+    return device_type in _LISTS
+
+
+def is_autocast_enabled(device_type="cuda"):
+    """Whether ops on the device type choose their dtype in this thread."""
+    active = MODE.autocast.get(device_type)
+    return active is not None and active._enabled
+
+
+def get_autocast_dtype(device_type):
+    """The half dtype of autocast on the device type."""
+    active = MODE.autocast.get(device_type)
+    return active.fast_dtype if active is not None else _HALVES.get(device_type, _HALVES["cuda"])[0]
+
+
+def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):
+    """Decorator of a Function's forward: autocast's state is kept for backward; ``cast_inputs``: inputs cast, then off."""
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(ctx, *args, **kwargs):
+        active = is_autocast_enabled(device_type)
+        ctx._dtype = get_autocast_dtype(device_type)
+        ctx._fwd_used_autocast = active and cast_inputs is None
+        if cast_inputs is None or not active:
+            return fwd(ctx, *args, **kwargs)
+        args = [a.to(cast_inputs) if hasattr(a, "node") and a.is_floating_point() else a for a in args]
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *args, **kwargs)
+
+    return forward
+
+
+def custom_bwd(bwd=None, *, device_type="cuda"):
+    """Decorator of a Function's backward: it runs under the autocast state that its forward had."""
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(ctx, *grads):
+        with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
+            return bwd(ctx, *grads)
+
+    return backward

@@ -1,0 +1,93 @@
+"""The CUDA device: tensors are CuPy arrays, on CuPy's memory pool and current stream. CuPy is imported here, when used."""
+
+import functools
+
+import numpy as np
+
+from . import ARRAYS
+from .device import device
+
+
+@functools.cache
+def cupy():
+    """The CuPy module, its array class made known; RuntimeError in one sentence where it cannot work."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise RuntimeError(
+            "a CUDA tensor needs CuPy, which is not installed: pip install 'cudagrad-cupy[cuda12]'"
+        ) from error
+    if not _driver(cupy):
+        raise RuntimeError(
+            "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver "
+            "from http://www.nvidia.com/Download/index.aspx"
+        )
+    ARRAYS[cupy.ndarray] = cupy
+    return cupy
+
+
+def _driver(cupy):
+    try:
+        return cupy.cuda.runtime.getDeviceCount() > 0
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+
+
+@functools.cache
+def is_available():
+    """Whether CuPy is installed and finds a driver with a GPU."""
+    try:
+        cupy()
+    except RuntimeError:
+        return False
+    return True
+
+
+def device_count():
+    """The count of GPUs; 0 where there is no driver."""
+    return cupy().cuda.runtime.getDeviceCount() if is_available() else 0
+
+
+def current_device():
+    """The index of the GPU that new tensors go to."""
+    return cupy().cuda.Device().id
+
+
+def device_of(array):
+    """The device of an array that is not NumPy's."""
+    return device("cuda", array.device.id)
+
+
+def on(target):
+    """A context in which ``target``'s GPU is the current one."""
+    return cupy().cuda.Device(target.index if target.index is not None else current_device())
+
+
+def from_host(array, target):
+    """A NumPy array, copied to a GPU; asynchronously where it lies in pinned memory."""
+    if target.type != "cuda":
+        raise RuntimeError(f"there is no way to put a tensor on device '{target}'")
+    with on(target):
+        return cupy().asarray(array)
+
+
+def to_host(array):
+    """A GPU array, copied into a NumPy array."""
+    return cupy().asnumpy(array)
+
+
+def empty(shape, numpy_dtype, target):
+    """An uninitialised array on a GPU."""
+    if target.type != "cuda":
+        raise RuntimeError(f"there is no way to put a tensor on device '{target}'")
+    with on(target):
+        return cupy().empty(shape, numpy_dtype)
+
+
+def pinned(array):
+    """A copy of a NumPy array in page-locked memory."""
+    cp = cupy()
+    memory = cp.cuda.alloc_pinned_memory(array.nbytes)
+    copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+    copy[...] = array
+    return copy
