@@ -142,12 +142,12 @@ def read(stream, name, whole, mmap=False):
         raise damaged(name, "its metadata is no table of strings")
     spans = _spans(header, name, room - data_at, whole)
     tree = meta.get(KIND)
-    if tree is not None and meta.get("header_crc32") != _header_crc(header, tree):
+    if meta.get("header_crc32") != (None if tree is None else _header_crc(header, tree)):
         raise damaged(name, "its header does not have the checksum it was written with")
     if mmap:
         buffers = _mapped(stream, spans, start + data_at)
     else:
-        buffers = _loaded(stream, spans, name, meta.get("crc32") if tree is not None else None)
+        buffers = _loaded(stream, spans, name, meta.get("crc32", "none") if tree is not None else None)
     return {n: (*what, buffers[n]) for n, (what, _) in spans.items()}, tree
 
 

@@ -134,12 +134,9 @@ def place(root, where):
 
 
 def _require_cuda(target):
-    try:
-        from ..backend import cuda
+    from ..backend import cuda
 
-        count = cuda.device_count()
-    except ImportError:
-        count = 0
+    count = cuda.device_count()
     if count == 0:
         raise RuntimeError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
