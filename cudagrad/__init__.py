@@ -1,7 +1,12 @@
 """A GPU-backed dynamic-graph engine with PyTorch's names: ``import cudagrad as torch``."""
 
+import importlib as _importlib
+import warnings as _warnings
+
 from . import dtypes as _dtypes
 from .backend.device import device, get_default_device, set_default_device
+from .config import *  # noqa: F403
+from .core.generator import *  # noqa: F403
 from .core.modes import (
     enable_grad,
     inference_mode,
@@ -13,3 +18,32 @@ from .core.modes import (
 from .core.tensor import Size, Tensor, strided
 from .dtypes import *  # noqa: F403
 from .ops import *  # noqa: F403
+
+# The PyTorch release whose names and semantics these are, since programs compare it; then our own.
+__version__ = "2.13.0+cudagrad.0.1.0"
+
+contiguous_format, preserve_format, channels_last = "contiguous_format", "preserve_format", "channels_last"
+channels_last_3d = "channels_last_3d"
+
+# Parts that are imported when they are first asked for, so that `import cudagrad` stays fast.
+_PARTS = {"amp", "autograd", "backends", "cuda", "func", "linalg", "nn", "optim", "random", "serialization", "utils"}
+_NAMES = {"save": "serialization", "load": "serialization", "autocast": "amp", "GradScaler": "amp"}
+_NAMES |= {"compile": "core.compiling", "is_autocast_enabled": "amp"}
+
+
+def __getattr__(name):
+    if name in _PARTS:
+        return _importlib.import_module("." + name, __name__)
+    if name in _NAMES:
+        found = getattr(_importlib.import_module("." + _NAMES[name], __name__), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_PARTS, *_NAMES})
+
+
+# NumPy tells of log(0) or inf - inf by warnings; tensors tell by their values, as in PyTorch.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"cudagrad\.")

@@ -179,6 +179,8 @@ def _outputs(ctx, args, outputs, recorded):
         constant = any(t is c for c in ctx._constant) or t.dtype.category < 2
         returned = any(t is a for a in args)
         if id(t) in dirty:
+            if recorded and t.node is not None and t.node.fn is None:
+                raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
             if recorded:
                 check_writable(t)
         elif returned:
@@ -240,7 +242,7 @@ def _fitted(k, i, d):
         return None
     if wanted is None:
         raise RuntimeError(
-            f"function {k.name()} returned a gradient different from None at position {i + 1}, but the corresponding "
+            f"function {k.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
             "forward input was not a Variable"
         )
     if k.edges[i] is None:

@@ -102,7 +102,7 @@ def _check_history(x):
         )
     if made_by not in (None, "no_grad") and x.node is not None:
         raise _refused(
-            f"Output 0 of {made_by} is a view and is being modified inplace. This view is the output of a function that "
+            f"Output 0 of {_short(made_by)} is a view and is being modified inplace. This view is the output of a function that "
             "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
             "replace the inplace operation by an out-of-place one.",
             x,
@@ -267,16 +267,20 @@ def _modified(k, value, counter):
     tensor = value if hasattr(value, "node") else SPACE["wrap"](value)
     kind = f"torch.{tensor.dtype.legacy}Tensor {list(tensor.shape)}"
     made = tensor.node if hasattr(value, "node") else k
-    of = f", which is output 0 of {made.name()}," if made is not None and made.fn is not None else ","
+    of = f", which is output 0 of {_short(made.name())}," if made is not None and made.fn is not None else ","
     first = (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind}]{of} is at version {counter[1]}; expected version {counter[1] - len(since)} instead. Hint: the "
-        "backtrace further below shows the operation that failed to compute its gradient. The variable in question was "
-        "changed in there or anywhere later. Good luck!"
+        f"[{kind}]{of} is at version {counter[1]}; expected version {counter[1] - len(since)} instead. Hint: enable "
+        "anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
     lines = [f"saved by {k.name()} " + errors.place(k.code, k.lasti)]
     lines += ["changed " + errors.place(code, lasti) for _, code, lasti in since[-1:]]
     return RuntimeError(errors.text(first, *lines, "fix: use the out-of-place form, or clone() before the change"))
+
+
+def _short(name):
+    return name.removesuffix("0").removesuffix("Backward")
 
 
 def mark(t):

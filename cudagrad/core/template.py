@@ -255,8 +255,7 @@ def _nodes(op):
 def _record(op):
     lines = []
     if op.broadcast and not op.variadic:
-        for t in op.diff:
-            lines += [f"if n_{t} is not None and a_{t}.shape != d.shape:", f"    n_{t} = sum_to(n_{t}, a_{t}.shape)"]
+        lines += _undo_broadcast(op)
     tensors, attrs = saves(op)
     edges = "tuple(nodes)" if op.variadic else "(" + "".join(f"n_{t}, " for t in op.diff) + ")"
     lines += ["k = new(Node)", f"k.fn = back_{op.name}", f"k.edges = {edges}"]
@@ -279,6 +278,16 @@ def _record(op):
         "if RARE:",
         f"    rare(op_{op.name}, k, d)",
     ]
+    return lines
+
+
+def _undo_broadcast(op):
+    """Adapters on the edges of what was broadcast; operands of one shape, the common case, cost one comparison."""
+    first, *others = [t for t in op.tensors if t not in op.optional]
+    lines = [f"s = a_{first}.shape", f"if {' or '.join(f's != a_{t}.shape' for t in others)}:"]
+    for t in op.diff:
+        lines += [f"    if n_{t} is not None and a_{t}.shape != d.shape:"]
+        lines += [f"        n_{t} = sum_to(n_{t}, a_{t}.shape)"]
     return lines
 
 

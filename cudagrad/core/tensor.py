@@ -4,7 +4,7 @@ import copy
 import warnings
 import weakref
 
-from .. import dtypes, errors
+from .. import dtypes
 from ..backend import device_of
 from . import hooks, node
 from .inplace import INFERENCE, base_of, counter_of
@@ -221,7 +221,7 @@ class Tensor(metaclass=_TensorMeta):
             self.node = None
         elif self.node is None:
             if self.dtype.category < 2:
-                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self.version is INFERENCE and not MODE.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -404,14 +404,25 @@ def _check_grad(x, value):
     if value is x:
         raise RuntimeError("can't assign Variable as its own grad")
     if value.device != x.device:
-        raise RuntimeError(f"assigned grad has data located on a different device: got {value.device}, need {x.device}")
-    if value.dtype is not x.dtype:
         raise RuntimeError(
-            errors.text("assigned grad has data of a different type", f"got {value.dtype}, need {x.dtype} (grad_dtype)")
+            f"attempting to assign a gradient with device type '{value.device}' to a tensor with device type "
+            f"'{x.device}'. Please ensure that the gradient and the tensor are on the same device"
+        )
+    if value.dtype is not x.dtype:
+        given = _SPOKEN.get(value.dtype, value.dtype.name)
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype '{x.dtype.legacy}'. The "
+            "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype)."
         )
     if value.array.shape != x.array.shape:
-        first = "assigned grad has data of a different size"
-        raise RuntimeError(errors.text(first, f"got {tuple(value.shape)}, need {tuple(x.shape)}"))
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(x.shape)}'. Please "
+            "ensure that the gradient and the tensor are the same size"
+        )
+
+
+_SPOKEN = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "c10::Half"}
+_SPOKEN |= {dtypes.bfloat16: "c10::BFloat16", dtypes.int64: "long int", dtypes.int32: "int"}
 
 
 def wrap(array):

@@ -7,7 +7,8 @@ import numpy as np
 from .. import dtypes
 from ..backend import to_device, xp_of
 from ..backend.device import device as Device
-from ..core.inplace import INFERENCE, overwrite
+from ..core.inplace import bump, check_writable, overwrite, rebase
+from ..core.modes import MODE
 from ..core.op import TABLE
 from ..core.tensor import Tensor, canonical, data_ptr, memory_of, wrap
 
@@ -146,9 +147,9 @@ def __dlpack_device__(input):
 
 
 def __array_ufunc__(input, ufunc, method, *inputs, **kwargs):
-    """NumPy's ufuncs on tensors run the op of that name, and stay differentiable; others see arrays.
+    """NumPy's ufuncs on tensors run the op of that name, and stay differentiable.
 
-    ``np.float64(2) * t`` is a Tensor; ``array * t`` is a TypeError as in PyTorch, since it would lose the graph.
+    ``t * array`` and ``np.float64(2) * t`` are Tensors; ``array * t`` is a TypeError as in PyTorch.
     """
     name = {"multiply": "mul", "subtract": "sub", "true_divide": "div", "divide": "div"}.get(
         ufunc.__name__, ufunc.__name__
@@ -158,12 +159,19 @@ def __array_ufunc__(input, ufunc, method, *inputs, **kwargs):
     op = TABLE.get(name)
     if method != "__call__" or kwargs or op is None:
         return NotImplemented
-    if any(isinstance(v, np.ndarray) and v.ndim for v in inputs):
+    if isinstance(inputs[0], np.ndarray) and inputs[0].ndim:
         return NotImplemented
-    inputs = [v.item() if isinstance(v, (np.generic, np.ndarray)) else v for v in inputs]
+    inputs = [_operand(v, input) for v in inputs]
     if not isinstance(inputs[0], Tensor):
         inputs[0] = wrap(xp_of(input.array).asarray(inputs[0], dtype=_meeting(inputs[0], input)))
     return op.call(*inputs)
+
+
+def _operand(value, t):
+    """A NumPy scalar as the number it holds, an array as a tensor beside ``t``."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return wrap(canonical(value)).to(t.device)
+    return value.item() if isinstance(value, (np.generic, np.ndarray)) else value
 
 
 def _meeting(value, t):
@@ -241,9 +249,6 @@ def copy_(input, src, non_blocking=False):
     """Copy the values of ``src``, broadcast, cast and moved, into ``input``, and its history with them."""
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-    from ..core.inplace import check_writable, rebase, bump
-    from ..core.modes import MODE
-
     check_writable(input, "copy_")
     values = src
     if values.device != input.device:
@@ -296,10 +301,6 @@ def zero_(input):
     return fill_(input, 0)
 
 
-def __deepcopy_array__(t):
-    return canonical(t.array.copy())
-
-
 def pin_memory(input, device=None):
     """A copy in page-locked memory, from which copies to a CUDA device need not be waited for.
 
@@ -342,4 +343,3 @@ METHODS = {
     "storage": untyped_storage,
     "__cuda_array_interface__": property(__cuda_array_interface__),
 }
-del INFERENCE
