@@ -1,0 +1,450 @@
+"""Arithmetic of two or more tensors: sums, products, quotients, remainders and their compounds."""
+
+import warnings
+
+from .. import dtypes, errors
+from ..core.op import SAME, TABLE, op
+from ..core.promote import lift, promote_all
+from ..core.tensor import check_dim
+from .casting import to_dtype
+from .checks import not_implemented, number, refuse
+from .norms import vector_norm
+from .outputs import placed, result_type
+
+__all__ = (
+    *("add", "sub", "subtract", "rsub", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"),
+    *("remainder", "fmod", "neg", "negative", "positive", "reciprocal", "addcmul", "addcdiv", "lerp", "hypot"),
+    *("cross", "dist", "ldexp", "frexp", "nextafter"),
+)
+METHODS = tuple(name for name in __all__ if name != "rsub")
+INPLACE = tuple(n for n in METHODS if n not in ("positive", "cross", "dist", "frexp"))
+INPLACE_PUBLIC = ("neg", "negative", "reciprocal", "ldexp")
+
+_BOTH = ("x", "y")
+
+
+def _scaled(y, alpha):
+    """``y * alpha`` in y's dtype."""
+    kind = y.dtype.kind
+    if isinstance(alpha, bool) and kind != "b":
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, complex) and kind != "c":
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if isinstance(alpha, float) and kind in "biu":
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return y * number(alpha, y)
+
+
+@op(
+    x=SAME,
+    y=lambda g, alpha: g if alpha == 1 else g * alpha,
+    promote=_BOTH,
+    numbers=_BOTH,
+    inline="x + y if alpha == 1 else impl_add[x.__class__](x, y, alpha=alpha)",
+)
+def add(xp, x, y, *, alpha=1):
+    """x + alpha * y.
+
+    Shapes      x, y: broadcast; y or x may be a number
+    Dtypes      any, promoted; bool + bool is "or"
+    Raises      RuntimeError for a fractional alpha on integers
+
+    >>> cudagrad.tensor([1, 2]) + 1.5
+    tensor([2.5000, 3.5000])
+    """
+    return x + y if alpha == 1 else x + _scaled(y, alpha)
+
+
+def _bool_minus(error, x, y, alpha):
+    if x.dtype.kind == "b":
+        return RuntimeError(
+            errors.text(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+                "operator instead.",
+                f"got bool {x.shape} and bool {y.shape}",
+            )
+        )
+    return None
+
+
+@op(
+    x=SAME,
+    y=lambda g, alpha: -g if alpha == 1 else g * -alpha,
+    promote=_BOTH,
+    numbers=_BOTH,
+    inline="x - y if alpha == 1 else impl_sub[x.__class__](x, y, alpha=alpha)",
+    explain=_bool_minus,
+)
+def sub(xp, x, y, *, alpha=1):
+    """x - alpha * y.
+
+    Shapes      x, y: broadcast; y or x may be a number
+    Dtypes      any but bool, promoted; integers wrap round
+    Raises      RuntimeError for bool minus bool
+    """
+    return x - y if alpha == 1 else x - _scaled(y, alpha)
+
+
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input."""
+    return sub(other, input, alpha=alpha)
+
+
+@op(x=lambda g, y: g * y, y=lambda g, x: g * x, promote=_BOTH, numbers=_BOTH, inline="x * y")
+def mul(xp, x, y):
+    """x * y.
+
+    Shapes      x, y: broadcast; y or x may be a number
+    Dtypes      any, promoted; bool * bool is "and", integers wrap round
+    """
+    return x * y
+
+
+_ROUNDING = {"trunc": "div_trunc", "floor": "div_floor"}
+
+
+def div(input, other, *, rounding_mode=None, out=None):
+    """input / other, rounded towards zero (``"trunc"``) or down (``"floor"``) where ``rounding_mode`` says so.
+
+    Shapes      input, other: broadcast; either may be a number
+    Dtypes      any; without rounding integers divide as the default floating dtype, with it they stay integers
+    Derivative  0 where rounded
+    Raises      RuntimeError for an integer division by zero on the CPU, or another rounding mode
+
+    >>> cudagrad.div(cudagrad.tensor([-7, 7]), 2, rounding_mode="trunc")
+    tensor([-3,  3])
+    """
+    if rounding_mode is None:
+        return true_divide(input, other, out=out)
+    if rounding_mode not in _ROUNDING:
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found " + repr(rounding_mode)
+        )
+    return TABLE[_ROUNDING[rounding_mode]].call(input, other, out=out)
+
+
+divide = div
+
+
+@op(
+    x=lambda g, y: g / y,
+    y=lambda g, x, y: -g * ((x / y) / y),
+    promote=_BOTH,
+    numbers=_BOTH,
+    floating=True,
+    inline="x / y",
+    node="Div",
+)
+def true_divide(xp, x, y):
+    """x / y; integers divide as the default floating dtype.
+
+    Shapes      x, y: broadcast; y or x may be a number
+    """
+    return x / y
+
+
+def _nonzero_divisor(xp, y):
+    # A device would have to be waited for; there, as with PyTorch, the quotient by zero is some number.
+    if xp.__name__ == "numpy" and y.dtype.kind in "iu" and not y.all():
+        raise RuntimeError("ZeroDivisionError")
+
+
+@op(promote=_BOTH, numbers=_BOTH, node="FloorDivide")
+def floor_divide(xp, x, y):
+    """The largest whole number not above x / y, in their dtype.
+
+    Dtypes      any but bool and complex, promoted
+    Derivative  none
+    Raises      RuntimeError for an integer division by zero on the CPU
+    """
+    refuse("floor_divide", x, "bc")
+    _nonzero_divisor(xp, y)
+    return xp.floor_divide(x, y)
+
+
+def _zeros(m, g):
+    return m.null(g)
+
+
+@op(x=_zeros, y=_zeros, promote=_BOTH, numbers=_BOTH, node="Div")
+def div_floor(xp, x, y):
+    """x / y rounded down, in their dtype; its derivative is zero."""
+    return floor_divide_arrays(xp, x, y)
+
+
+def floor_divide_arrays(xp, x, y):
+    return TABLE["floor_divide"].forward(xp, x, y)
+
+
+@op(x=_zeros, y=_zeros, promote=_BOTH, numbers=_BOTH, node="Div")
+def div_trunc(xp, x, y):
+    """x / y rounded towards zero, in their dtype; its derivative is zero."""
+    refuse("div_trunc", x, "bc")
+    _nonzero_divisor(xp, y)
+    if x.dtype.kind in "iu":
+        quotient = xp.floor_divide(x, y)
+        return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
+    return xp.trunc(x / y)
+
+
+@op(x=SAME, y=lambda m, g, x, y: -g * m.floor_divide(x, y), promote=_BOTH, numbers=_BOTH)
+def remainder(xp, x, y):
+    """x - y * floor(x / y): what is left has the sign of y.
+
+    Dtypes      any but bool and complex, promoted
+    Raises      RuntimeError for an integer remainder by zero on the CPU
+    """
+    refuse("remainder", x, "bc")
+    _nonzero_divisor(xp, y)
+    return xp.remainder(x, y)
+
+
+@op(x=SAME, y=lambda m, g, x, y: -g * m.trunc(x / y), promote=_BOTH)
+def fmod(xp, x, y):
+    """x - y * trunc(x / y): what is left has the sign of x.
+
+    Dtypes      any but bool and complex, promoted
+    Raises      RuntimeError for an integer remainder by zero on the CPU
+    """
+    refuse("fmod", x, "bc")
+    _nonzero_divisor(xp, y)
+    return xp.fmod(x, y)
+
+
+def _no_negation(error, x):
+    if x.dtype.kind == "b":
+        return RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+            "`~` or `logical_not()` operator instead."
+        )
+    return None
+
+
+@op(x=lambda g: -g, inline="-x", explain=_no_negation)
+def neg(xp, x):
+    """-x.
+
+    Dtypes      any but bool; unsigned integers wrap round
+    """
+    return -x
+
+
+def positive(input):
+    """``input`` itself.
+
+    Raises      RuntimeError for bool
+    """
+    if input.dtype is dtypes.bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@op(x=lambda g, out: -g * (out * out), floating=True)
+def reciprocal(xp, x):
+    """1 / x.
+
+    Dtypes      any; integers as the default floating dtype
+    """
+    return xp.reciprocal(x)
+
+
+@op(x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out), promote=_BOTH, numbers=())
+def hypot(xp, x, y):
+    """sqrt(x^2 + y^2) without overflow on the way.
+
+    Dtypes      floating, promoted
+    """
+    refuse("hypot_cpu", x, "biuc")
+    return xp.hypot(x, y)
+
+
+# ---- compounds
+
+
+def _product(input, tensor1, tensor2, value=1):
+    return *promote_all(TABLE["addcmul"], (input, tensor1, tensor2)), value
+
+
+def _times(g, factor, value):
+    return g * factor if value == 1 else g * (factor * value)
+
+
+@op(
+    prepare=lambda input, tensor1, tensor2, *, value=1: _product(input, tensor1, tensor2, value),
+    x=SAME,
+    tensor1=lambda g, tensor2, value: _times(g, tensor2, value),
+    tensor2=lambda g, tensor1, value: _times(g, tensor1, value),
+    broadcast=True,
+)
+def addcmul(xp, x, tensor1, tensor2, *, value):
+    """input + value * tensor1 * tensor2.
+
+    Shapes      broadcast
+    Dtypes      any, promoted
+    """
+    product = tensor1 * tensor2
+    return x + (product if value == 1 else product * x.dtype.type(value))
+
+
+def _quotient(input, tensor1, tensor2, *, value=1):
+    if tensor1.dtype.category < 2 and tensor2.dtype.category < 2:
+        raise RuntimeError(
+            errors.text(
+                "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+                "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
+                "value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
+                "tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
+                "(input + value * tensor1 / tensor2), for all dtypes."
+            )
+        )
+    return *promote_all(TABLE["addcdiv"], (input, tensor1, tensor2)), value
+
+
+@op(
+    prepare=_quotient,
+    x=SAME,
+    tensor1=lambda g, tensor2, value: _times(g, 1 / tensor2, value),
+    tensor2=lambda g, tensor1, tensor2, value: _times(-g, tensor1 / (tensor2 * tensor2), value),
+    broadcast=True,
+)
+def addcdiv(xp, x, tensor1, tensor2, *, value):
+    """input + value * tensor1 / tensor2.
+
+    Shapes      broadcast
+    Dtypes      floating or complex, promoted
+    Raises      RuntimeError where tensor1 and tensor2 are both integers
+    """
+    quotient = tensor1 / tensor2
+    return x + (quotient if value == 1 else quotient * x.dtype.type(value))
+
+
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
+_C_NAMES |= {"int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "bool": "bool"}
+
+
+def _between(input, end, weight):
+    me = TABLE["lerp"]
+    if weight.__class__ in (int, float, bool, complex):
+        weight = lift(weight, input, me)
+    for name, t in (("end", end), ("weight", weight)):
+        if t.dtype is not input.dtype:
+            want, got = (_C_NAMES.get(d.name, d.name) for d in (input.dtype, t.dtype))
+            raise RuntimeError(errors.text(f"expected dtype {want} for `{name}` but got dtype {got}"))
+    return input, end, weight
+
+
+@op(
+    prepare=_between,
+    x=lambda g, w: g * (1 - w),
+    end=lambda g, w: g * w,
+    w=lambda g, x, end: g * (end - x),
+    broadcast=True,
+    wide=True,
+)
+def lerp(xp, x, end, w):
+    """x + weight * (end - x).
+
+    Shapes      broadcast; weight may be a number
+    Dtypes      floating or complex, the same for all
+    Raises      RuntimeError where the dtypes differ
+    """
+    refuse("lerp_kernel_scalar", x, "biu")
+    # The nearer end is the one to start from: at w = 1 the result is then exactly `end`.
+    return xp.where(abs(w) < 0.5, x + w * (end - x), end - (end - x) * (1 - w))
+
+
+# ---- vectors
+
+
+def _crossed(input, other, dim=None):
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if dim is None:
+        warnings.warn(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
+            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in "
+            "a future release.",
+            UserWarning,
+            stacklevel=3,
+        )
+        dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return (*_three(input, other, dim), check_dim(dim, input.ndim))
+
+
+def _three(input, other, dim):
+    d = check_dim(dim, input.ndim)
+    if input.shape[d] != 3 or other.shape[d] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}"
+        )
+    return promote_all(TABLE["cross"], (input, other))
+
+
+@op(
+    prepare=_crossed,
+    x=lambda m, g, y, dim: m.cross(y, g, dim=dim),
+    y=lambda m, g, x, dim: m.cross(g, x, dim=dim),
+    broadcast=True,
+    node="LinalgCross",
+)
+def cross(xp, x, y, *, dim):
+    """The vector product of x and y along ``dim``: orthogonal to both, as long as the area they span.
+
+    Shapes      x, y: 3 along dim, broadcast elsewhere
+    Raises      RuntimeError where dim has another length
+    """
+    a, b = xp.moveaxis(x, dim, 0), xp.moveaxis(y, dim, 0)
+    rows = [a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)]
+    return xp.stack(rows, axis=dim)
+
+
+def dist(input, other, p=2):
+    """The p-norm of ``input - other``, over all their elements."""
+    return vector_norm(sub(input, other), p)
+
+
+# ---- the bits of a float
+
+
+def ldexp(input, other, *, out=None):
+    """input * 2^other."""
+    two = to_dtype(other, dtypes.get_default_dtype()) if other.dtype.category < 2 else other
+    return mul(input, TABLE["exp2"].call(two), out=out)
+
+
+_Frexp = result_type("frexp", ("mantissa", "exponent"))
+
+
+@op(outputs=2)
+def frexp_parts(xp, x):
+    """(mantissa, exponent) with x = mantissa * 2^exponent and 0.5 <= |mantissa| < 1."""
+    if x.dtype.kind in "biuc":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    narrow = x.dtype if x.dtype.itemsize == 2 else None
+    mantissa, exponent = xp.frexp(x.astype(xp.float32) if narrow else x)
+    return mantissa.astype(narrow) if narrow else mantissa, exponent.astype(xp.int32)
+
+
+def frexp(input, *, out=None):
+    """The named tuple (mantissa, exponent): input = mantissa * 2^exponent, 0.5 <= |mantissa| < 1.
+
+    Derivative  none
+    Raises      RuntimeError for dtypes that are not floating
+    """
+    return placed("frexp", _Frexp(*frexp_parts(input)), out)
+
+
+@op(promote=_BOTH, numbers=())
+def nextafter(xp, x, y):
+    """The floating number next to x on the way to y.
+
+    Dtypes      floating, promoted
+    """
+    if x.dtype.kind in "biuc":
+        raise not_implemented("nextafter_cpu", x)
+    return xp.nextafter(x, y)
+
+
+subtract, multiply, negative = sub, mul, neg

@@ -1,0 +1,87 @@
+"""Checks of arguments that several families share, in PyTorch's words."""
+
+from .. import dtypes
+from ..core.op import TABLE
+from ..core.promote import not_tensor
+from ..core.tensor import check_dim
+
+
+def ndim_of(input, name):
+    """The number of dimensions of ``input``; TypeError in the name of op ``name`` where it is no Tensor."""
+    try:
+        return input.array.ndim
+    except AttributeError:
+        raise not_tensor(TABLE[name], input) from None
+
+
+def dims_of(dim, ndim):
+    """``dim`` (None, an int or several) as a sorted tuple of dims counted from the front; None stands for all.
+
+    Raises      IndexError for a dim out of range, RuntimeError for one given twice
+    """
+    if dim is None:
+        return None
+    if dim.__class__ is int:
+        return (check_dim(dim, ndim),) if ndim else _of_scalar(dim)
+    try:
+        dims = tuple(dim)
+    except TypeError:
+        dims = (dim.__index__(),)
+    if not dims:
+        return None
+    dims = [check_dim(d, ndim) for d in dims]
+    for d in dims:
+        if dims.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return tuple(sorted(dims)) if ndim else ()
+
+
+def _of_scalar(dim):
+    check_dim(dim, 0)
+    return ()
+
+
+def count_of(shape, dim):
+    """How many elements a reduction over ``dim`` (None: all) puts into one."""
+    count = 1
+    for d in range(len(shape)) if dim is None else dim:
+        count *= shape[d]
+    return count
+
+
+def kept(shape, dim):
+    """``shape`` with the reduced dims (None: all) at length 1."""
+    return tuple(1 if dim is None or d in dim else n for d, n in enumerate(shape))
+
+
+def reduced(shape, dim, keepdim):
+    """The shape after a reduction over ``dim`` (None: all)."""
+    if keepdim:
+        return kept(shape, dim)
+    return () if dim is None else tuple(n for d, n in enumerate(shape) if d not in dim)
+
+
+def not_implemented(kernel, x):
+    """PyTorch's NotImplementedError for arrays of a dtype that op ``kernel`` has no code for."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.of_array(x).legacy}'")
+
+
+def refuse(kernel, x, kinds):
+    """Raise where the kind of ``x``'s dtype (b, i, u, f, c) is one of ``kinds``."""
+    if x.dtype.kind in kinds:
+        raise not_implemented(kernel, x)
+
+
+def number(value, like):
+    """The Python number ``value`` in exactly the dtype of the array ``like``, so that it can widen nothing."""
+    d = like.dtype
+    try:
+        return d.type(value)
+    except OverflowError:
+        c_type = {"b": "bool", "u": f"uint{8 * d.itemsize}_t", "i": f"int{8 * d.itemsize}_t"}.get(d.kind, d.name)
+        raise RuntimeError(f"value cannot be converted to type {c_type} without overflow") from None
+
+
+def with_numpy_names(dim, keepdim, axis, keepdims):
+    """PyTorch takes NumPy's keywords too: ``axis`` for ``dim``, ``keepdims`` for ``keepdim``."""
+    return dim if axis is None else axis, keepdim if keepdims is None else keepdims
