@@ -6,7 +6,15 @@ import warnings as _warnings
 from . import dtypes as _dtypes
 from .backend.device import device, get_default_device, set_default_device
 from .config import *  # noqa: F403
-from .core.generator import *  # noqa: F403
+from .core.generator import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 from .core.modes import (
     enable_grad,
     inference_mode,

@@ -5,6 +5,7 @@ import contextlib
 from .backend import cuda as _cuda
 from .backend.cuda import current_device, device_count, is_available
 from .backend.device import device as _device
+from .core.generator import generator_of
 
 __all__ = [
     "Event",
@@ -157,15 +158,15 @@ def empty_cache():
 
 
 def manual_seed(seed):
-    """Seed the current GPU's generator; remembered for later where there is no GPU."""
-    manual_seed_all(seed)
+    """Seed the current GPU's generator; nothing happens where there is no GPU."""
+    if is_available():
+        generator_of(_device("cuda", current_device())).manual_seed(seed)
 
 
 def manual_seed_all(seed):
-    """Seed every GPU's generator; remembered for later where there is no GPU."""
-    from .core import generator
-
-    generator.manual_seed_cuda(seed)
+    """Seed every GPU's generator; nothing happens where there is no GPU."""
+    for i in range(device_count()):
+        generator_of(_device("cuda", i)).manual_seed(seed)
 
 
 class Stream:

@@ -5,6 +5,8 @@ import warnings
 import weakref
 
 from ..autograd.graph import saved_tensors_hooks
+from ..backend.device import device
+from ..core.generator import generator_of
 from ..core.modes import MODE, enable_grad
 from ..core.tensor import Tensor
 
@@ -149,29 +151,21 @@ class _Frame:
 
 
 def _rng_states(args):
-    from ..core import generator
-
-    devices = {a.device for a in args if isinstance(a, Tensor)}
-    return {d: g.get_state() for d, g in generator.of_devices(devices).items()}
+    devices = {device("cpu"), *(a.device for a in args if isinstance(a, Tensor))}
+    return {d: generator_of(d).get_state() for d in devices}
 
 
 @contextlib.contextmanager
 def _rng_restored(states):
     """Within, the generators continue from ``states``; afterwards from where they are now."""
-    if states is None:
-        yield
-        return
-    from ..core import generator
-
-    generators = generator.of_devices(states)
-    before = {d: g.get_state() for d, g in generators.items()}
-    for d, g in generators.items():
-        g.set_state(states[d])
+    before = {d: generator_of(d).get_state() for d in states or ()}
+    for d in before:
+        generator_of(d).set_state(states[d])
     try:
         yield
     finally:
-        for d, g in generators.items():
-            g.set_state(before[d])
+        for d, state in before.items():
+            generator_of(d).set_state(state)
 
 
 def _autocast_state():
