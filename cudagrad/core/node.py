@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+import os
 import sys
 
 from .. import errors
@@ -113,22 +114,20 @@ def make(fn, edges, saved=(), attrs=None):
     return k
 
 
-class _Inside(dict):
-    """File name -> whether it is the engine's own; the examples count as the user's."""
-
-    def __missing__(self, file):
-        package = __file__.rsplit("core", 1)[0]
-        inside = file.startswith(package) and not file.startswith(package + "examples")
-        self[file] = inside or file.startswith("<cudagrad ")
-        return self[file]
+def _own_files():
+    """The files of the engine itself, whose frames are never the user's; the examples count as the user's."""
+    package = os.path.dirname(os.path.dirname(__file__))
+    for folder, _, files in os.walk(package):
+        if os.path.basename(folder) != "examples":
+            yield from (os.path.join(folder, file) for file in files if file.endswith(".py"))
 
 
-INSIDE = _Inside()
+INSIDE = set(_own_files())  # and the names of generated code, added as it is made
 
 
 def outside(frame):
     """The nearest frame that is the user's own program; the outermost one where there is none."""
-    while INSIDE[frame.f_code.co_filename] and frame.f_back is not None:
+    while frame.f_code.co_filename in INSIDE and frame.f_back is not None:
         frame = frame.f_back
     return frame
 

@@ -20,6 +20,7 @@ def compile_call(op, kind):
 def _compile(op, text, name, kind):
     _provide(op)
     file = f"<cudagrad {kind} {op.name}>"
+    SPACE["INSIDE"].add(file)
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     made = {}
     exec(compile(text, file, "exec"), SPACE, made)
@@ -144,6 +145,8 @@ def _arrays(op, kind):
         return _arrays_of_list(op)
     lines = []
     for t in op.numbers:
+        if kind == "infix" and t == op.tensors[0]:
+            continue  # an operator's left side is a Tensor
         like = next(p for p in op.promote if p != t)
         lines += [
             f"if {t}.__class__ is not Tensor and {t}.__class__ not in TENSORS:",
@@ -220,7 +223,7 @@ def _result(op):
     lines = [
         f"if d.__class__ is not {first}.__class__:",
         f"    d = keep(d, {first})",
-        "t = new(Tensor)",
+        "t = blank()",
         "t.array = d",
         "t.version = t.view = None",
     ]
@@ -258,7 +261,7 @@ def _record(op):
         lines += _undo_broadcast(op)
     tensors, attrs = saves(op)
     edges = "tuple(nodes)" if op.variadic else "(" + "".join(f"n_{t}, " for t in op.diff) + ")"
-    lines += ["k = new(Node)", f"k.fn = back_{op.name}", f"k.edges = {edges}"]
+    lines += ["k = Node()", f"k.fn = back_{op.name}", f"k.edges = {edges}"]
     if op.variadic and op.tensors[0] in tensors:
         lines += [f"k.saved = (*{op.tensors[0]},{' d,' if 'out' in tensors else ''})"]
     else:
@@ -270,7 +273,7 @@ def _record(op):
     lines += [
         "f = frame(1)",
         "c = f.f_code",
-        "if INSIDE[c.co_filename]:",
+        "if c.co_filename in INSIDE:",
         "    f = outside(f)",
         "    c = f.f_code",
         "k.code = c",

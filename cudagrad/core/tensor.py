@@ -1,6 +1,7 @@
 """The tensor: an array, the node that made it, and its place among the views of its memory."""
 
 import copy
+import functools
 import warnings
 import weakref
 
@@ -468,4 +469,4 @@ def check_dim(dim, ndim):
     return dim + ndim if dim < 0 else dim
 
 
-SPACE.update(Tensor=Tensor, TENSORS=set(), new=object.__new__, wrap=wrap, device_of=device_of)
+SPACE.update(Tensor=Tensor, TENSORS=set(), blank=functools.partial(Tensor.__new__, Tensor), wrap=wrap, device_of=device_of)
