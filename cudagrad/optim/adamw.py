@@ -1,0 +1,46 @@
+"""AdamW: Adam whose weight decay acts on the weights themselves."""
+
+from .adam import Adam
+
+
+class AdamW(Adam):
+    """
+    w = w - lr weight_decay w, then Adam's step without weight decay
+
+    Source      Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=1e-2,
+        amsgrad=False,
+        *,
+        maximize=False,
+        foreach=None,
+        capturable=False,
+        differentiable=False,
+        fused=None,
+    ):
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True  # a checkpoint of an AdamW that did not have the option yet
