@@ -8,6 +8,7 @@ from ..core.tensor import Tensor
 
 FAMILIES = (
     *("casting", "arithmetic", "pointwise", "comparison", "reduction", "shape", "indexing", "scatter", "sorting"),
+    *("powers", "rounding", "error_function", "special", "complexes", "extremum", "scan", "statistics"),
     *("matmul", "linalg", "activation", "softmax", "loss", "convolution", "pooling", "resample", "padding"),
     *(
         "normalization",

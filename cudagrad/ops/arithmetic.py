@@ -214,8 +214,8 @@ def fmod(xp, x, y):
 def _no_negation(error, x):
     if x.dtype.kind == "b":
         return RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-            "`~` or `logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         )
     return None
 
@@ -362,8 +362,8 @@ def _crossed(input, other, dim=None):
     if dim is None:
         warnings.warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
-            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in "
-            "a future release.",
+            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross "
+            "in a future release.",
             UserWarning,
             stacklevel=3,
         )

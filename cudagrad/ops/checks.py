@@ -1,9 +1,12 @@
 """Checks of arguments that several families share, in PyTorch's words."""
 
+import numpy as np
+
 from .. import dtypes
 from ..core.op import TABLE
 from ..core.promote import not_tensor
 from ..core.tensor import check_dim
+from .sizes import distinct
 
 
 def ndim_of(input, name):
@@ -29,10 +32,7 @@ def dims_of(dim, ndim):
         dims = (dim.__index__(),)
     if not dims:
         return None
-    dims = [check_dim(d, ndim) for d in dims]
-    for d in dims:
-        if dims.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    dims = distinct(dims, ndim)
     return tuple(sorted(dims)) if ndim else ()
 
 
@@ -80,6 +80,11 @@ def number(value, like):
     except OverflowError:
         c_type = {"b": "bool", "u": f"uint{8 * d.itemsize}_t", "i": f"int{8 * d.itemsize}_t"}.get(d.kind, d.name)
         raise RuntimeError(f"value cannot be converted to type {c_type} without overflow") from None
+
+
+def plain(value):
+    """A NumPy scalar as the Python number that it holds; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def with_numpy_names(dim, keepdim, axis, keepdims):

@@ -76,7 +76,8 @@ def _two_floats(name, a, b):
     for t in (a, b):
         if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
             raise RuntimeError(
-                f"Expected both inputs to be Half, Float or Double tensors but got {a.dtype.legacy} and {b.dtype.legacy}"
+                f"Expected both inputs to be Half, Float or Double tensors but got {a.dtype.legacy} and "
+                f"{b.dtype.legacy}"
             )
     if a.dtype is not b.dtype:
         first = (

@@ -1,4 +1,4 @@
-"""The error function and its relatives: erf, erfc, erfcx, erfinv, and the normal distribution's ndtr, ndtri, log_ndtr."""
+"""The error function and its relatives, and the distribution function of the normal distribution."""
 
 import math
 
@@ -8,7 +8,6 @@ __all__ = ("erf", "erfc", "erfinv")
 METHODS = __all__
 INPLACE = __all__
 INPLACE_PUBLIC = ("erf", "erfc", "erfinv")
-SPECIAL = ("erf", "erfc", "erfcx", "erfinv", "ndtr", "ndtri", "log_ndtr")
 
 # Polynomials in powers of u, from interpolation at Chebyshev's nodes of u in [-1, 1] in 50 digits.
 _ERF = (  # erf(x) / x on |x| <= 1, u = 2 x^2 - 1

@@ -3,12 +3,12 @@
 from ..core.op import TABLE
 from ..core.promote import lift
 from ..core.tensor import Tensor
-from . import arithmetic, comparison, indexing, matmul, pointwise
+from . import arithmetic, comparison, indexing, matmul, pointwise, powers
 
 
 def _first(name):
     """The function of a name, from the family that has it; an op's infix form, which leaves strangers to Python."""
-    for family in (arithmetic, pointwise, comparison, matmul, indexing):
+    for family in (arithmetic, pointwise, powers, comparison, matmul, indexing):
         if name in family.__dict__:
             op = TABLE.get(name)
             return op.infix if op is not None and op.call is family.__dict__[name] else family.__dict__[name]
@@ -28,7 +28,8 @@ def _reflected(function):
     return reflected
 
 
-PLAIN = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder"}
+PLAIN = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "true_divide", "mod": "remainder"}
+PLAIN |= {"floordiv": "floor_divide"}
 PLAIN |= {"pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
 PLAIN |= {"lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")

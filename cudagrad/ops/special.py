@@ -6,17 +6,10 @@ import math
 from ..core.op import TABLE, op
 from .checks import number
 from .error_function import in_double, polynomial
-from .pointwise import exp2, expm1, log1p, sigmoid
-from .reduction import logsumexp
-from .rounding import round
 
 __all__ = ("lgamma", "digamma", "polygamma", "mvlgamma", "i0", "sinc", "logit", "xlogy")
 INPLACE = ("lgamma", "digamma", "i0", "sinc", "logit", "xlogy", "mvlgamma")
 INPLACE_PUBLIC = ("i0", "sinc", "logit", "xlogy")
-SPECIAL = (
-    *("gammaln", "digamma", "psi", "polygamma", "multigammaln", "i0", "i0e", "i1", "i1e", "sinc", "logit", "xlogy"),
-    *("xlog1py", "entr", "zeta", "expit", "exp2", "expm1", "log1p", "logsumexp", "round"),
-)
 
 # Bernoulli's numbers B2, B4, ... B20
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
@@ -324,5 +317,4 @@ def entr(xp, x):
     return xp.where(x < 0, xp.full((), -math.inf, x.dtype), inner)
 
 
-gammaln, psi, multigammaln, expit = lgamma, digamma, mvlgamma, sigmoid
 METHODS = {name: globals()[name] for name in __all__} | {"polygamma": _method_polygamma}
