@@ -1,14 +1,18 @@
 """Python's operators on tensors: each is the op itself, so that no frame stands between."""
 
+import importlib
+
 from ..core.op import TABLE
 from ..core.promote import lift
 from ..core.tensor import Tensor
-from . import arithmetic, comparison, indexing, matmul, pointwise, powers
+
+_NAMES = ("arithmetic", "pointwise", "powers", "comparison", "matmul", "indexing")
+_FAMILIES = [importlib.import_module("." + name, __package__) for name in _NAMES]  # ops.matmul is a function by now
 
 
 def _first(name):
     """The function of a name, from the family that has it; an op's infix form, which leaves strangers to Python."""
-    for family in (arithmetic, pointwise, powers, comparison, matmul, indexing):
+    for family in _FAMILIES:
         if name in family.__dict__:
             op = TABLE.get(name)
             return op.infix if op is not None and op.call is family.__dict__[name] else family.__dict__[name]
@@ -39,4 +43,4 @@ METHODS = {f"__{python}__": _first(name) for python, name in (PLAIN | UNARY).ite
 METHODS |= {f"__{name}__": _first(name) for name in COMPARISONS}
 METHODS |= {f"__r{python}__": _reflected(_first(name)) for python, name in PLAIN.items()}
 METHODS |= {f"__i{python}__": getattr(Tensor, name + "_") for python, name in PLAIN.items() if name != "matmul"}
-METHODS |= {"__getitem__": indexing.getitem, "__setitem__": indexing.setitem, "__hash__": object.__hash__}
+METHODS |= {"__getitem__": _FAMILIES[-1].getitem, "__setitem__": _FAMILIES[-1].setitem, "__hash__": object.__hash__}
