@@ -4,9 +4,9 @@ from ..backend import empty
 from ..core.op import TABLE
 from ..core.tensor import Tensor, wrap
 from .dropout import dropout
-from .gru import gru_layer
-from .lstm import lstm_layer
-from .rnn import rnn_layer
+from .recurrent_gru import gru_layer
+from .recurrent_lstm import lstm_layer
+from .recurrent_simple import rnn_layer
 
 __all__ = ("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
 
