@@ -7,6 +7,7 @@ from ..backend import xp_of
 from . import engine, graph
 from .hooks import of_node
 from .modes import MODE, SPACE
+from .op import TABLE
 
 
 def backward(
@@ -173,13 +174,14 @@ def _check_given(t, g, i):
 
 
 def _batched(outputs, inputs, grads, retain_graph, create_graph, allow_unused):
-    from .op import TABLE
-
     rows = []
     count = grads[0].shape[0]
     for i in range(count):
         last = i == count - 1 and not retain_graph and not create_graph
         row = [None if g is None else g[i] for g in grads]
         rows.append(grad(outputs, inputs, row, not last, create_graph, allow_unused=allow_unused))
-    stack = TABLE["stack"].raw if "stack" in TABLE else SPACE["stack"]
-    return tuple(None if column[0] is None else stack(list(column)) for column in zip(*rows))
+    return tuple(None if column[0] is None else _stack(column) for column in zip(*rows))
+
+
+def _stack(rows):
+    return TABLE["cat"].raw([TABLE["unsqueeze"].raw(row, dim=0) for row in rows], dim=0)

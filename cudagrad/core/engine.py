@@ -4,6 +4,8 @@ import sys
 import threading
 from heapq import heappop, heappush, heappushpop
 
+import numpy as np
+
 from .. import errors
 from ..backend import ARRAYS, xp_of
 from .hooks import run as run_hooks
@@ -30,7 +32,8 @@ def run(roots, retain):
             for k, g in roots:
                 SPACE["send"](k, g, heap)
             if heap:
-                _loop(heap, retain, roots[0][1])
+                with np.errstate(all="ignore"):
+                    _loop(heap, retain, roots[0][1])
         finally:
             _set(grad)
             outer.pop()

@@ -1,6 +1,21 @@
 """What NumPy and CuPy say, in PyTorch's words."""
 
+import numpy as np
+
 from .. import errors
+from .modes import SPACE
+
+
+def recover(op, error, arrays, options):
+    """The result after all, where the forward's ``error`` was only NumPy's floating-point warning made an error.
+
+    Raises      else what the op's ``explain``, or the table below, says of it
+    """
+    if isinstance(error, RuntimeWarning):
+        with np.errstate(all="ignore"):
+            return op.impl[arrays[0].__class__](*arrays, **options)
+    told = op.explain(error, *arrays, **options) if op.explain is not None else None
+    raise told or translate(op, error, arrays) from None
 
 
 def translate(op, error, arrays):
@@ -32,3 +47,6 @@ def _told(op, error, given):
     if error.args and isinstance(error.args[0], str) and given and "\n" not in error.args[0]:
         error.args = (errors.text(error.args[0], f"{op.name} {_came(given)}"), *error.args[1:])
     return error
+
+
+SPACE["recover"] = recover

@@ -207,7 +207,7 @@ def _compute(op):
         "try:",
         f"    {outputs} = {value}",
         "except Exception as error:",
-        f"    raise explain(op_{op.name}, error, ({given},), dict({options[2:]})) from None",
+        f"    {outputs} = recover(op_{op.name}, error, ({given},), dict({options[2:]}))",
     ]
 
 
