@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from . import engine, explain  # noqa: F401 (explain puts `recover` into the generated code)
+from . import engine
 from .hooks import run as run_hooks
 from .modes import MODE, SPACE, _set
 from .node import FREED, freed

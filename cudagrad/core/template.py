@@ -150,9 +150,10 @@ def _arrays(op, kind):
         like = next(p for p in op.promote if p != t)
         lines += [
             f"if {t}.__class__ is not Tensor and {t}.__class__ not in TENSORS:",
-            f"    {t} = lift({t}, {like}, op_{op.name})",
-            f"    if {t} is NotImplemented:",
+            f"    lifted = lift({t}, {like}, op_{op.name})",
+            "    if lifted is NotImplemented:",
             f"        {foreign}",
+            f"    {t} = lifted",
         ]
     lines += ["try:"]
     for t in op.tensors:

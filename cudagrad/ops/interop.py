@@ -160,11 +160,15 @@ def __array_ufunc__(input, ufunc, method, *inputs, **kwargs):
     if method != "__call__" or kwargs or op is None:
         return NotImplemented
     if isinstance(inputs[0], np.ndarray) and inputs[0].ndim:
-        return NotImplemented
+        sign = _SIGNS.get(ufunc.__name__, ufunc.__name__)
+        raise TypeError(f"unsupported operand type(s) for {sign}: 'numpy.ndarray' and 'Tensor'")
     inputs = [_operand(v, input) for v in inputs]
     if not isinstance(inputs[0], Tensor):
         inputs[0] = wrap(xp_of(input.array).asarray(inputs[0], dtype=_meeting(inputs[0], input)))
     return op.call(*inputs)
+
+
+_SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "matmul": "@", "power": "**"}
 
 
 def _operand(value, t):
