@@ -287,8 +287,9 @@ def _record(op):
 
 def _undo_broadcast(op):
     """Adapters on the edges of what was broadcast; operands of one shape, the common case, cost one comparison."""
-    first, *others = [t for t in op.tensors if t not in op.optional]
-    lines = [f"s = a_{first}.shape", f"if {' or '.join(f's != a_{t}.shape' for t in others)}:"]
+    first, *others = op.tensors
+    differs = [f"(a_{t} is not None and s != a_{t}.shape)" if t in op.optional else f"s != a_{t}.shape" for t in others]
+    lines = [f"s = a_{first}.shape", f"if {' or '.join(differs)}:"]
     for t in op.diff:
         lines += [f"    if n_{t} is not None and a_{t}.shape != d.shape:"]
         lines += [f"        n_{t} = sum_to(n_{t}, a_{t}.shape)"]
