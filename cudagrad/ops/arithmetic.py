@@ -3,6 +3,7 @@
 import warnings
 
 from .. import dtypes, errors
+from ..core.modes import SPACE
 from ..core.op import SAME, TABLE, op
 from ..core.promote import lift, promote_all
 from ..core.tensor import check_dim
@@ -21,6 +22,7 @@ INPLACE = tuple(n for n in METHODS if n not in ("positive", "cross", "dist", "fr
 INPLACE_PUBLIC = ("neg", "negative", "reciprocal", "ldexp")
 
 _BOTH = ("x", "y")
+SPACE["ONE"] = 1  # the alpha of nearly every sum; 1.0 and True are other objects, and refused for integers
 
 
 def _scaled(y, alpha):
@@ -40,7 +42,7 @@ def _scaled(y, alpha):
     y=lambda g, alpha: g if alpha == 1 else g * alpha,
     promote=_BOTH,
     numbers=_BOTH,
-    inline="x + y if alpha == 1 else impl_add[x.__class__](x, y, alpha=alpha)",
+    inline="x + y if alpha is ONE else impl_add[x.__class__](x, y, alpha=alpha)",
 )
 def add(xp, x, y, *, alpha=1):
     """x + alpha * y.
@@ -52,7 +54,7 @@ def add(xp, x, y, *, alpha=1):
     >>> cudagrad.tensor([1, 2]) + 1.5
     tensor([2.5000, 3.5000])
     """
-    return x + y if alpha == 1 else x + _scaled(y, alpha)
+    return x + y if alpha is SPACE["ONE"] else x + _scaled(y, alpha)
 
 
 def _bool_minus(error, x, y, alpha):
@@ -72,7 +74,7 @@ def _bool_minus(error, x, y, alpha):
     y=lambda g, alpha: -g if alpha == 1 else g * -alpha,
     promote=_BOTH,
     numbers=_BOTH,
-    inline="x - y if alpha == 1 else impl_sub[x.__class__](x, y, alpha=alpha)",
+    inline="x - y if alpha is ONE else impl_sub[x.__class__](x, y, alpha=alpha)",
     explain=_bool_minus,
 )
 def sub(xp, x, y, *, alpha=1):
@@ -82,7 +84,7 @@ def sub(xp, x, y, *, alpha=1):
     Dtypes      any but bool, promoted; integers wrap round
     Raises      RuntimeError for bool minus bool
     """
-    return x - y if alpha == 1 else x - _scaled(y, alpha)
+    return x - y if alpha is SPACE["ONE"] else x - _scaled(y, alpha)
 
 
 def rsub(input, other, *, alpha=1):
@@ -324,6 +326,7 @@ _C_NAMES |= {"int64": "long int", "int32": "int", "int16": "short int", "int8": 
 
 def _between(input, end, weight):
     me = TABLE["lerp"]
+    refuse("lerp_kernel_scalar", input.array, "biu")
     if weight.__class__ in (int, float, bool, complex):
         weight = lift(weight, input, me)
     for name, t in (("end", end), ("weight", weight)):
@@ -348,7 +351,6 @@ def lerp(xp, x, end, w):
     Dtypes      floating or complex, the same for all
     Raises      RuntimeError where the dtypes differ
     """
-    refuse("lerp_kernel_scalar", x, "biu")
     # The nearer end is the one to start from: at w = 1 the result is then exactly `end`.
     return xp.where(abs(w) < 0.5, x + w * (end - x), end - (end - x) * (1 - w))
 

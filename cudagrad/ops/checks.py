@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, errors
 from ..core.op import TABLE
 from ..core.promote import not_tensor
 from ..core.tensor import check_dim
@@ -80,6 +80,13 @@ def number(value, like):
     except OverflowError:
         c_type = {"b": "bool", "u": f"uint{8 * d.itemsize}_t", "i": f"int{8 * d.itemsize}_t"}.get(d.kind, d.name)
         raise RuntimeError(f"value cannot be converted to type {c_type} without overflow") from None
+
+
+def no_overload(name, given, *expected):
+    """PyTorch's TypeError for arguments that fit none of a function's signatures, with those it has."""
+    kinds = ", ".join(k if isinstance(k, str) else type(k).__name__ for k in given)
+    first = f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:"
+    return TypeError(errors.text(first, *(f"* ({e})" for e in expected)))
 
 
 def plain(value):

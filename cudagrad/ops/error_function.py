@@ -157,7 +157,7 @@ def _ndtri(xp, p):
     low = xp.minimum(p, 1 - p)
     small = low < 0.02
     y = _tail_quantile(xp, xp.where(small, low, 0.25))
-    size = xp.where(small, y, -_erfinv(xp, 2 * xp.where(small, 0.25, low) - 1) / SQRT_HALF)
+    size = xp.where(small, y, _erfinv(xp, 1 - 2 * xp.where(small, 0.25, low)) / SQRT_HALF)
     return xp.where(p < 0.5, -size, size)
 
 

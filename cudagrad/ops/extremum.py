@@ -2,7 +2,7 @@
 
 from ..core.op import TABLE, op
 from ..core.tensor import Tensor, check_dim
-from .checks import dims_of, ndim_of, not_implemented, reduced, with_numpy_names
+from .checks import dims_of, ndim_of, no_overload, not_implemented, reduced, with_numpy_names
 from .outputs import placed, result_type
 from .reduction import back_in_place
 from .rounding import maximum, minimum
@@ -168,10 +168,8 @@ def _one_of(name, arg, pair, best, better):
             nonempty(name, shape, None)
             return placed(name, TABLE[best].raw(input, dim=None, keepdim=False), out)
         if not hasattr(dim, "__index__"):
-            raise TypeError(
-                f"{name}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), need a "
-                "Tensor or an int"
-            )
+            expected = "Tensor input", "Tensor input, Tensor other", "Tensor input, int dim, bool keepdim"
+            raise no_overload(name, ("Tensor", dim), *expected)
         d = check_dim(dim, ndim)
         nonempty(name, shape, (d,) if ndim else ())
         index = TABLE[arg].raw(input, dim=d, keepdim=True)

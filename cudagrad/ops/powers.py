@@ -5,7 +5,7 @@ from ..core.op import TABLE, op
 from ..core.promote import cast, lift
 from ..core.tensor import Tensor
 from .casting import to_dtype
-from .checks import not_implemented, number
+from .checks import no_overload, not_implemented, number
 from .masks import is_complex
 
 __all__ = ("pow", "float_power", "square", "sqrt", "rsqrt")
@@ -40,10 +40,8 @@ def _to_number(input, exponent, out):
     try:
         own = input.dtype
     except AttributeError:
-        raise TypeError(
-            f"pow() received an invalid combination of arguments - got ({type(input).__name__}, "
-            f"{type(exponent).__name__}), need a Tensor for one of them"
-        ) from None
+        expected = "Tensor input, Tensor exponent", "Number self, Tensor exponent", "Tensor input, Number exponent"
+        raise no_overload("pow", (input, exponent), *expected) from None
     category = dtypes.category_of_number(exponent)
     if own.category < 2:
         if category > own.category:

@@ -6,7 +6,7 @@ import warnings
 from .. import errors
 from ..core.op import TABLE, op
 from .casting import to_dtype
-from .checks import count_of, dims_of, kept, ndim_of, with_numpy_names
+from .checks import count_of, dims_of, kept, ndim_of, no_overload, with_numpy_names
 from .outputs import placed
 
 __all__ = (
@@ -201,10 +201,8 @@ def _prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=Non
     dim, keepdim = with_numpy_names(dim, keepdim, axis, keepdims)
     ndim = ndim_of(input, "prod")
     if dim is not None and not hasattr(dim, "__index__"):
-        raise TypeError(
-            f"prod() received an invalid combination of arguments - got (Tensor, dim={type(dim).__name__}), but "
-            "expected one int for dim"
-        )
+        expected = "Tensor input, *, torch.dtype dtype", "Tensor input, int dim, bool keepdim, *, torch.dtype dtype"
+        raise no_overload("prod", ("Tensor", f"dim={type(dim).__name__}"), *expected)
     if dtype is not None:
         input = to_dtype(input, dtype)
     return input, None if dim is None else dims_of(dim, ndim), keepdim
@@ -281,7 +279,10 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 # ---- sums of exponentials
 
 
-def _logsumexp(input, dim, keepdim=False):
+def _logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    dim, keepdim = with_numpy_names(dim, keepdim, axis, keepdims)
+    if dim is None:
+        raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
     return input, dims_of(dim, ndim_of(input, "logsumexp")), keepdim
 
 

@@ -1,13 +1,12 @@
 """Whole numbers near a tensor's, and values kept within bounds."""
 
-import builtins
 import math
 
 from .. import dtypes, errors
 from ..core.op import SAME, TABLE, op
 from ..core.promote import cast, promote_all
 from ..core.tensor import Tensor
-from .checks import not_implemented, number, refuse
+from .checks import no_overload, not_implemented, number, plain, refuse
 
 __all__ = (
     *("floor", "ceil", "trunc", "fix", "round", "frac", "clamp", "clip", "clamp_min", "clamp_max", "maximum"),
@@ -95,6 +94,8 @@ def frac(xp, x):
 
 # ---- bounds
 
+_CLAMP = ("Tensor input, Tensor min, Tensor max, *, Tensor out", "Tensor input, Number min, Number max, *, Tensor out")
+
 
 def clamp(input, min=None, max=None, *, out=None):
     """``input`` kept within [min, max]; max where min is above it.
@@ -111,12 +112,10 @@ def clamp(input, min=None, max=None, *, out=None):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = [isinstance(bound, Tensor) for bound in (min, max) if bound is not None]
     if not any(tensors):
+        min, max = plain(min), plain(max)
         return TABLE["clamp_number"].raw(_beside(input, min, max), low=min, high=max, out=out)
     if not all(tensors):
-        raise TypeError(
-            f"clamp() received an invalid combination of arguments - got (Tensor, {type(min).__name__}, "
-            f"{type(max).__name__}), but both bounds must be numbers or both tensors"
-        )
+        raise no_overload("clamp", (input, min, max), *_CLAMP)
     given = [t for t in (input, min, max) if t is not None]
     brought = iter(promote_all(TABLE["clamp_tensor"], given))
     low, high = None, None
@@ -132,10 +131,9 @@ def _beside(input, *numbers):
     """``input`` in the dtype in which it meets these numbers."""
     try:
         category = input.dtype.category
-        wanted = builtins.max(dtypes.category_of_number(v) for v in numbers if v is not None)
+        wanted = max([dtypes.category_of_number(v) for v in numbers if v is not None])
     except (AttributeError, StopIteration):
-        given = ", ".join(type(v).__name__ for v in (input, *numbers) if v is not None)
-        raise TypeError(f"clamp() received an invalid combination of arguments - got ({given})") from None
+        raise no_overload("clamp", (v for v in (input, *numbers) if v is not None), *_CLAMP) from None
     return input if category >= wanted else cast(input, dtypes.number_dtype(wanted).numpy)
 
 

@@ -13,14 +13,33 @@ INPLACE_PUBLIC = ("i0", "sinc", "logit", "xlogy")
 
 # Bernoulli's numbers B2, B4, ... B20
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+EULER = 0.5772156649015329  # Euler's constant
 _SHIFT = 10  # from here on Stirling's and Euler's series with these numbers are exact in float64
 
 
 # ---- the gamma family
 
 
+@functools.cache
+def _lgamma_series():
+    """log(gamma(2 + z)) in powers of z: 1 - Euler's constant, then (-1)^k (zeta(k) - 1) / k."""
+    return [0.0, 1 - EULER, *((-1) ** k * _zeta_above(None, float(k), 2.0) / k for k in range(2, 30))]
+
+
+def _lgamma_near(xp, x):
+    """log(gamma(x)) for x in [0.5, 2.5], to all digits at its zeros 1 and 2."""
+    low = x < 1.5
+    series = polynomial(_lgamma_series(), xp.where(low, x - 1, x - 2))
+    return series - xp.where(low, xp.log1p(xp.where(low, x - 1, 0)), 0)
+
+
 def _lgamma_above(xp, x):
     """log(gamma(x)) for x >= 0.5: Stirling's series at x + 10, less the factors in between."""
+    near = x < 2.5
+    return xp.where(near, _lgamma_near(xp, xp.where(near, x, 1)), _stirling(xp, xp.where(near, 3, x)))
+
+
+def _stirling(xp, x):
     product = x
     for k in range(1, _SHIFT):
         product = product * (x + k)
@@ -190,7 +209,7 @@ def _bessel_scaled(xp, order, x):
     for cosine, weight in _CIRCLE:
         total = total + (weight * (1 - cosine * cosine if order else 1)) * xp.exp(inner * (cosine - 1))
     outer = xp.maximum(size, 30)
-    term = series = 1 + 0 * outer
+    term = series = xp.ones_like(outer)
     for k in range(1, 25):
         term = term * ((2 * k - 1) ** 2 - 4 * order) / (8 * k * outer)
         series = series + term
@@ -203,7 +222,9 @@ def _bessel_scaled(xp, order, x):
 def _bessel(order, scaled):
     def run(xp, x):
         value = _bessel_scaled(xp, order, x)
-        return value if scaled else value * xp.exp(abs(x))
+        if scaled:
+            return value
+        return xp.where(xp.isinf(x), x if order else abs(x), value * xp.exp(abs(x)))
 
     return run
 
