@@ -1,5 +1,13 @@
-"""The names of ``torch.random``."""
+"""PyTorch's module of generators: names of ``core.generator``."""
 
-from .core.generator import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .core.generator import (
+    default_generator,
+    fork_rng,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 
-__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = ("default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state")

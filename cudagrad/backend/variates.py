@@ -1,22 +1,27 @@
 """Random numbers of the common distributions made of Philox bits, the same to the last bit on every device.
 
-The contract that a CUDA twin has to keep; `philox` says which bits are number i of a call. All arithmetic is IEEE:
-each +, -, *, / and sqrt is rounded by itself to nearest (``__fmul_rn``, ``__fadd_rn``, ``__fdiv_rn``, ``__fsqrt_rn``; no
-contraction into fma), which makes log, sin and cos from the series below exact to the bit without any library's help.
+The contract that a CUDA twin has to keep; `philox` says which bits are number i of a call. All arithmetic is IEEE: each
++, -, *, / and sqrt is rounded by itself to nearest (``__fmul_rn``, ``__fadd_rn``, ``__fdiv_rn``, ``__fsqrt_rn``; never
+contracted into fma), which makes log, sin and cos from the series below exact to the bit without any library's help.
 float16 and bfloat16 numbers are float32 ones rounded, but for ``uniform``, which takes fewer bits. w is a number of
 32 bits and F is float32, but for float64 results: there w has 64 bits and F is float64.
 
     uniform     float32: (w >> 8) * 2^-24    float64: (w >> 11) * 2^-53    float16: (w >> 21) * 2^-11
-                bfloat16: (w >> 24) * 2^-8; all in [0, 1). On [low, high): u * (high - low) + low, at most the F before high
+                bfloat16: (w >> 24) * 2^-8; all in [0, 1)
+                on [low, high): u * (high - low) + low, at most the number of the dtype before high
     positive    F32: F(w) * 2^-32 + 2^-33, in (0, 1]    F64: F(w >> 11) * 2^-53 + 2^-54
     -log(u)     e = (bits(u) - bits(sqrt(1/2))) >> mantissa bits; v = u * 2^-e, in [sqrt(1/2), sqrt(2));
-                s = (v - 1) / (v + 1), z = s * s; -(e * ln2 + (s + s) * P(z)), P(z) = 1 + z/3 + z^2/5 + ... by Horner's rule
+                s = (v - 1) / (v + 1), z = s * s; -(e * ln2 + (s + s) * P(z)),
+                P(z) = 1 + z/3 + z^2/5 + ... by Horner's rule
     normal      numbers 2k and 2k + 1 are a pair: radius r = sqrt(2 * -log(positive(w of 2k))), angle from w of 2k + 1:
                 a = F(its lowest 29 bits) * (pi/4 * 2^-29) (F64: bits 8 to 60, 2^-53); c, s = cos a, sin a by Taylor's
                 series; third highest bit: swap c and s; highest bit: negate c; second highest: negate s;
                 numbers r * c and r * s (Box and Muller 1958, an octant at a time). Then * std, then + mean
     exponential -log(min(positive, 1 - 2^-24 or 1 - 2^-53)) / rate, so never 0
-    below       integers in [0, n): n <= 2^20: (w32 * n) >> 32; n <= 2^32: the same with w64, in 96 bits; above: w64 mod n
+    cauchy      s / c for w of i, a zero c replaced by 2^-29 (F64: 2^-53); then * sigma, then + median
+    happens     w32 < round(p * 2^32)
+    below       integers of [0, n): n <= 2^20: (w32 * n) >> 32; n <= 2^32: the same with w64, in 96 bits;
+                above: w64 mod n
     permutation the ranks of (w64 with its lowest b bits replaced by i), b the bits of n - 1
 """
 
@@ -116,6 +121,31 @@ def exponential(xp, seed, offset, count, dtype, rate=1.0):
     return out
 
 
+def cauchy(xp, seed, offset, count, dtype, median=0.0, sigma=1.0):
+    """``count`` Cauchy numbers in a floating ``dtype``: sine over cosine of an angle of ``normal``, from one w each."""
+    form = form_of(dtype)
+    out, work = xp.empty(count, dtype), None
+    for start, words in blocks(xp, seed, offset, count, form.width):
+        work = _work(xp, work, words.size, form)
+        a, z, cos, sin = (w[: words.size] for w in work[:4])
+        _circle(xp, words, a, z, cos, sin, form)
+        cos[cos == 0] = 2.0**-form.angle_bits
+        xp.divide(sin, cos, out=sin)
+        _adjusted(xp, sin, out[start : start + words.size], median, sigma, form)
+    return out
+
+
+def happens(xp, seed, offset, count, p):
+    """``count`` bools, True with probability ``p`` to the nearest multiple of 2^-32: w32 < round(p * 2^32)."""
+    out, limit = xp.empty(count, bool), round(p * 2**32)
+    if limit == 2**32:
+        out[...] = True
+        return out
+    for start, words in blocks(xp, seed, offset, count, 32):
+        xp.less(words, scalar(xp, limit, "u4"), out=out[start : start + words.size])
+    return out
+
+
 def below(xp, seed, offset, count, n):
     """``count`` integers of [0, n), n up to 2^64, as uint64; none is likelier than another by more than n * 2^-32."""
     if n <= 2**20:
@@ -183,13 +213,18 @@ def _pairs(xp, words, work, form):
     log_times(xp, -2, u, s, radius, series, form)
     xp.sqrt(radius, out=radius)
     turn[...] = words[1::2]
-    a, z, cos = u, s, series
-    _angle(xp, turn, a, z, form)
+    cos = series
+    _circle(xp, turn, u, s, cos, sin, form)
+    return xp.multiply(cos, radius, out=cos), xp.multiply(sin, radius, out=sin)
+
+
+def _circle(xp, words, a, z, cos, sin, form):
+    """cos and sin of the angles that ``words`` name; ``words``, ``a`` and ``z`` are overwritten."""
+    _angle(xp, words, a, z, form)
     _horner(xp, form.cos, z, cos, form)
     _horner(xp, form.sin, z, sin, form)
     xp.multiply(sin, a, out=sin)
-    _octant(xp, turn, *(v.view(form.unsigned) for v in (cos, sin, a, z)), form)
-    return xp.multiply(cos, radius, out=cos), xp.multiply(sin, radius, out=sin)
+    _octant(xp, words, *(v.view(form.unsigned) for v in (cos, sin, a, z)), form)
 
 
 def _angle(xp, words, a, z, form):
