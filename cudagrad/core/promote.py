@@ -26,11 +26,12 @@ def lift(value, like, op):
         if kind not in _NUMBERS:
             return _lift_other(value, like, op)
         kept = _constants[key] = {}
-    t = kept.get(value)
-    if t is None or value == 0:
+    name = value if value else repr(value)  # 0.0 and -0.0 are equal as keys, and not as operands
+    t = kept.get(name)
+    if t is None:
         t = _constant(value, like)
         if len(kept) < _FULL:
-            kept[value] = t
+            kept[name] = t
     return t
 
 
@@ -40,7 +41,9 @@ def _constant(value, like):
         d = own
     else:
         d = own.to_complex() if category == 3 and own.category == 2 else dtypes.number_dtype(category)
-    return SPACE["wrap"](array_of_number(value, d, like.array))
+    t = SPACE["wrap"](array_of_number(value, d, like.array))
+    t.version = None  # it is kept for later, also where it was made in inference mode
+    return t
 
 
 def _lift_other(value, like, op):
