@@ -63,10 +63,10 @@ def size_of(name, args, size=None):
     first = args[0]
     if len(args) == 1 and isinstance(first, (tuple, list)):
         args = first
-    elif not _is_index(first):
+    elif not is_index(first):
         raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(first).__name__}")
     for position, n in enumerate(args, 1):
-        if not _is_index(n):
+        if not is_index(n):
             raise TypeError(
                 f"{name}(): argument 'size' failed to unpack the object at pos {position} with error \"type must be "
                 f'tuple of ints,but got {type(n).__name__}"'
@@ -84,7 +84,10 @@ def checked_size(shape, name=""):
     return shape
 
 
-def _is_index(n):
+def is_index(n):
+    """Whether ``n`` may stand for a length: an integer of Python, NumPy or a tensor of one element, not a bool."""
+    if isinstance(n, np.ndarray) and n.ndim:
+        return False
     if isinstance(n, Tensor):
         return n.array.size == 1 and n.dtype.category == 1
     return hasattr(n, "__index__") and not isinstance(n, builtins.bool)
@@ -97,7 +100,7 @@ def is_size(value):
 
 def index_of(name, argument, position, value):
     """An integer argument; TypeError in PyTorch's words for anything else."""
-    if not _is_index(value):
+    if not is_index(value):
         what = f"{name}(): argument '{argument}' (position {position}) must be int, not {type(value).__name__}"
         raise TypeError(what)
     return value.__index__()
