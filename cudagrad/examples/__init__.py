@@ -1,0 +1,1 @@
+"""Programs that train on real data: ``python -m cudagrad.examples.gpt``, and images, trees, policy beside it."""
