@@ -1,9 +1,9 @@
 """Recurrent networks of several layers and directions, and single cells, as functions of their weights."""
 
 from ..backend import empty
-from ..core.op import TABLE
 from ..core.tensor import Tensor, wrap
 from .dropout import dropout
+from .joining import cat, stack
 from .recurrent_gru import gru_layer
 from .recurrent_lstm import lstm_layer
 from .recurrent_simple import rnn_layer
@@ -93,14 +93,10 @@ def _layers(layer, x, sizes, hx, params, has_biases, num_layers, p, train, bidir
             out, *state = layer(x, states[k], params[k * each : (k + 1) * each], has_biases, sizes, d == 1)
             outs.append(out)
             last.append(state)
-        x = outs[0] if directions == 1 else TABLE["cat"].call(outs, 1)
+        x = outs[0] if directions == 1 else cat(outs, 1)
         if p and train and i < num_layers - 1:
             x = dropout(x, p, True)
-    return x, *(t[0].unsqueeze(0) if len(t) == 1 else _stack(t) for t in zip(*last))
-
-
-def _stack(tensors):
-    return TABLE["cat"].call([t.unsqueeze(0) for t in tensors], 0)
+    return x, *(t[0].unsqueeze(0) if len(t) == 1 else stack(t) for t in zip(*last))
 
 
 # ---- cells

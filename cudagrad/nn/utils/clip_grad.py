@@ -1,0 +1,94 @@
+"""Limits the size of gradients, in place."""
+
+import functools
+import types
+import warnings
+
+from ...core.modes import no_grad
+from ...core.tensor import Tensor, wrap
+from ...ops.joining import stack
+
+
+def _grads(parameters):
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+@no_grad()
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The p-norm of all elements of the tensors, a 0-d tensor; 0 for no tensors.
+
+    ``foreach`` is accepted and makes no difference.
+
+    Raises      RuntimeError for an infinite or NaN norm, if ``error_if_nonfinite``
+    """
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return _zero()
+    device = tensors[0].device
+    norms = [t.detach().norm(norm_type).to(device) for t in tensors]
+    total = stack(norms).norm(norm_type)
+    if error_if_nonfinite and not total.isfinite():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def _zero():
+    import numpy as np
+
+    return wrap(np.zeros((), np.float32))
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Multiply the gradients by min(1, max_norm / (total_norm + 1e-6)), in place."""
+    grads = _grads(parameters)
+    if not grads:
+        return
+    scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    on = {}
+    for g in grads:
+        if g.device not in on:
+            on[g.device] = scale.to(g.device)
+        g.mul_(on[g.device])
+
+
+@no_grad()
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scale all gradients so that their common p-norm is at most ``max_norm``; returns the norm before.
+
+    ``parameters`` may be one tensor or an iterable; those without a gradient are left out. ``foreach`` is accepted and
+    makes no difference.
+
+    Raises      RuntimeError for an infinite or NaN norm, if ``error_if_nonfinite``; otherwise the gradients become NaN
+    """
+    if not isinstance(parameters, Tensor):
+        given, parameters = parameters, list(parameters)
+        if isinstance(given, types.GeneratorType) and not parameters:
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+    total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+@functools.wraps(clip_grad_norm_)
+def clip_grad_norm(*args, **kwargs):
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(*args, **kwargs)
+
+
+@no_grad()
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Clamp every element of the gradients between -clip_value and clip_value, in place."""
+    limit = float(clip_value)
+    for g in _grads(parameters):
+        g.clamp_(-limit, limit)
