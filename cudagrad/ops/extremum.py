@@ -153,29 +153,29 @@ def taken(input, index, dim, keepdim):
     return TABLE["reshape"].raw(values, shape=shape), TABLE["reshape"].raw(index, shape=shape)
 
 
-def _one_of(name, arg, pair, best, better):
-    """``max`` or ``min`` from its parts: the op of its places, its result class, of all, and of two tensors."""
+_PARTS = {"max": ("argmax", "amax", maximum, _Max), "min": ("argmin", "amin", minimum, _Min)}
 
-    def choose(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
-        dim, keepdim = with_numpy_names(dim, keepdim, axis, keepdims)
-        if isinstance(dim, Tensor):
-            dim, other = None, dim
-        if other is not None:
-            return better(input, other, out=out)
-        ndim = ndim_of(input, best)
-        shape = input.array.shape
-        if dim is None:
-            nonempty(name, shape, None)
-            return placed(name, TABLE[best].raw(input, dim=None, keepdim=False), out)
-        if not hasattr(dim, "__index__"):
-            expected = "Tensor input", "Tensor input, Tensor other", "Tensor input, int dim, bool keepdim"
-            raise no_overload(name, ("Tensor", dim), *expected)
-        d = check_dim(dim, ndim)
-        nonempty(name, shape, (d,) if ndim else ())
-        index = TABLE[arg].raw(input, dim=d, keepdim=True)
-        return placed(name, pair(*taken(input, index, d, keepdim)), out)
 
-    return choose
+def _choose(name, input, dim, keepdim, other, out):
+    """``max`` or ``min``: of all, along ``dim``, or of two tensors."""
+    places, of_all, of_two, pair = _PARTS[name]
+    if isinstance(dim, Tensor):
+        dim, other = None, dim
+    if other is not None:
+        return of_two(input, other, out=out)
+    ndim = ndim_of(input, of_all)
+    shape = input.array.shape
+    if dim is None:
+        nonempty(name, shape, None)
+        _no_complex(name + "_all", input.array)
+        return placed(name, TABLE[of_all].raw(input, dim=None, keepdim=False), out)
+    if not hasattr(dim, "__index__"):
+        expected = "Tensor input", "Tensor input, Tensor other", "Tensor input, int dim, bool keepdim"
+        raise no_overload(name, ("Tensor", dim), *expected)
+    d = check_dim(dim, ndim)
+    nonempty(name, shape, (d,) if ndim else ())
+    index = TABLE[places].raw(input, dim=d, keepdim=True)
+    return placed(name, pair(*taken(input, index, d, keepdim)), out)
 
 
 def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
@@ -188,7 +188,8 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
     >>> cudagrad.tensor([[1.0, 3.0], [2.0, 0.0]]).max(dim=1).indices
     tensor([1, 0])
     """
-    return _max(input, dim, keepdim, other=other, out=out, axis=axis, keepdims=keepdims)
+    dim, keepdim = with_numpy_names(dim, keepdim, axis, keepdims)
+    return _choose("max", input, dim, keepdim, other, out)
 
 
 def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
@@ -198,11 +199,8 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
                 ``minimum``
     Raises      RuntimeError or IndexError where there is none
     """
-    return _min(input, dim, keepdim, other=other, out=out, axis=axis, keepdims=keepdims)
-
-
-_max = _one_of("max", "argmax", _Max, "amax", maximum)
-_min = _one_of("min", "argmin", _Min, "amin", minimum)
+    dim, keepdim = with_numpy_names(dim, keepdim, axis, keepdims)
+    return _choose("min", input, dim, keepdim, other, out)
 
 
 # ---- running extremes

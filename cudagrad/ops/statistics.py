@@ -205,22 +205,15 @@ def _at(ranked, rank, n):
 
 
 def _laid_out(values, q, shape, d, keepdim):
-    """[..., Q] as [Q, *the reduced shape]; without Q for a number."""
+    """[..., Q], with dim ``d`` where the last one was, as [Q, *the reduced shape]; without Q for a number."""
+    target = reduced(shape, (d,) if shape and d is not None else None, keepdim)
+    if q.ndim:
+        target = (q.numel(), *target)
     last = values.ndim - 1
-    if d is not None and shape and d != len(shape) - 1:
-        values = TABLE["unsqueeze"].raw(values, dim=last)  # [..., 1, Q]
-        values = TABLE["transpose"].raw(values, dim0=d, dim1=last)
-        values = TABLE["reshape"].raw(values, shape=(*values.shape[:last], values.shape[-1]))
-        kept_shape = [1 if k == d else n for k, n in enumerate(shape)]
-    else:
-        kept_shape = [1] * len(shape) if d is None else [*shape[:-1], 1] if shape else []
-    over = None if d is None else (d,) if shape else ()
-    target = reduced(tuple(shape), over, keepdim)
-    if q.ndim == 0:
-        return TABLE["reshape"].raw(values, shape=target)
-    count = q.shape[0]
-    lead = TABLE["reshape"].raw(values, shape=(math.prod(kept_shape), count))
-    return TABLE["reshape"].raw(TABLE["transpose"].raw(lead, dim0=0, dim1=1), shape=(count, *target))
+    if values.ndim > 1:
+        values = TABLE["transpose"].raw(values, dim0=d, dim1=last) if d != last else values
+        values = TABLE["permute"].raw(values, dims=(d, *(k for k in range(values.ndim) if k != d)))  # [Q, ...]
+    return TABLE["reshape"].raw(values, shape=target)
 
 
 # ---- counts

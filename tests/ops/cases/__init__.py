@@ -29,6 +29,17 @@ class Input:
 
         return [make(a) for a in self.args]
 
+    def given(self, seed=0, dtype=np.float64):
+        """The arguments as ``arrays`` has them, and the options, whose arrays count as tensors too."""
+        options = {
+            k: v.astype(dtype) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v
+            for k, v in self.options.items()
+        }
+        return self.arrays(seed, dtype), options
+
+    def __repr__(self):
+        return f"Input({', '.join(map(_shown, self.args))}{', ' if self.options else ''}{_named(self.options)})"
+
 
 class Error:
     """One call that must raise ``kind`` with a first line that holds ``match``."""
@@ -40,12 +51,28 @@ class Error:
 class Case:
     """A public function, its definition ``ref`` over float64 NumPy arrays, and the calls to try.
 
-    ``grad``: orders of derivative to check (0, 1 or 2) by the floating arguments; ``low``: also in float16 and
-    bfloat16; ``ints``: also on integer inputs; ``complex``: also on complex ones (against ``ref``).
+    ``grad``: orders of derivative to check (0, 1 or 2) by the floating arguments, or by those at the places ``wrt``
+    among all arrays; ``low``: also in float16 and bfloat16; ``ints``: also on integer inputs; ``complex``: also on
+    complex ones (against ``ref``); ``pointwise``: also on arrays of many shapes, filled from the values of each call;
+    ``out``: the name of the dtype of floating results where it is not the dtype of the inputs.
     """
 
-    def __init__(self, name, ref, *calls, f=None, grad=2, low=True, ints=False, complex=False):
+    def __init__(
+        self,
+        name,
+        ref,
+        *calls,
+        f=None,
+        grad=2,
+        low=True,
+        ints=False,
+        complex=False,
+        pointwise=False,
+        wrt=None,
+        out=None,
+    ):
         self.name, self.ref, self.grad, self.low, self.ints, self.complex = name, ref, grad, low, ints, complex
+        self.pointwise, self.wrt, self.out = pointwise, wrt, out
         self.inputs = [c for c in calls if isinstance(c, Input)]
         self.errors = [c for c in calls if isinstance(c, Error)]
         self._f = f
@@ -71,3 +98,11 @@ def load():
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return CASES
+
+
+def _shown(a):
+    return f"{a.dtype}{list(a.shape)}" if isinstance(a, np.ndarray) else repr(a)
+
+
+def _named(options):
+    return ", ".join(f"{k}={_shown(v)}" for k, v in options.items())
