@@ -82,8 +82,7 @@ class Run:
         if self.path is None:
             return
         state = {name: part.state_dict() for name, part in self.parts.items()}
-        generators = [cg.get_rng_state(), cg.default_generator.get_state()]
-        cg.save({**state, "step": self.step, "losses": self.losses, "random": generators[0]}, self.path)
+        cg.save({**state, "step": self.step, "losses": self.losses, "random": cg.get_rng_state()}, self.path)
 
     def _load(self):
         if self.path is None or not os.path.exists(self.path):
