@@ -43,7 +43,7 @@ def _leaky(m, g, positive, slope):
 
 
 @takes_inplace
-@op(x=lambda m, g, x, negative_slope: _leaky(m, g, x > 0, negative_slope))
+@op(x=lambda m, g, x, negative_slope: _leaky(m, g, x > 0, negative_slope), wide=True)
 def leaky_relu(xp, x, *, negative_slope=0.01):
     """x where x > 0, else negative_slope * x.
 
@@ -59,7 +59,7 @@ leaky_relu_ = inplace_form(TABLE["leaky_relu"].call)
 
 
 def _elu_back(m, g, x, alpha, scale, input_scale):
-    curved = m.only(g, x <= 0) * (alpha * scale * input_scale) * m.exp(m.minimum(x, m.null(x)) * input_scale)
+    curved = m.only(g, x <= 0) * (alpha * scale * input_scale) * m.exp(m.only(x, x < 0) * input_scale)
     return m.only(g, ~(x <= 0)) * scale + curved
 
 
@@ -202,7 +202,7 @@ def _limits(input, min_val=-1.0, max_val=1.0):
 
 
 @takes_inplace
-@op(x=lambda m, g, x, min_val, max_val: _within(m, g, x, min_val, max_val), prepare=_limits)
+@op(x=lambda m, g, x, min_val, max_val: _within(m, g, x, min_val, max_val), prepare=_limits, wide=True)
 def hardtanh(xp, x, *, min_val, max_val):
     """x clamped to [min_val, max_val].
 
@@ -302,5 +302,6 @@ def glu(input, dim=-1):
     size = input.size(dim)
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {size}")
+    refuse("glu_cpu", input.array, "biu")
     half = size // 2
     return input.narrow(dim, 0, half) * input.narrow(dim, half, half).sigmoid()

@@ -3,7 +3,9 @@
 import functools
 
 from .. import errors
-from ..core.op import op
+from ..backend import xp_of
+from ..core.op import TABLE, op
+from ..core.tensor import wrap
 from .matmul import Unfit, bmm, cannot_multiply, is_low, legacy, mv, rows_of, through_float32, two_dtypes, vector
 from .outputs import placed
 
@@ -110,6 +112,8 @@ def linear(xp, x, w, b=None):
 
 
 def _linear(x, w, b=None):
+    if w.ndim > 2 or x.ndim == 0:
+        raise Unfit
     if x.ndim > 2 and w.ndim == 2 and x.size:  # one product of all rows
         out = x.reshape(-1, x.shape[-1]).dot(w.T).reshape(*x.shape[:-1], w.shape[0])
     else:
@@ -237,14 +241,23 @@ def _added(name, input, product, beta, alpha, out):
         raise error
     if not product.is_floating_point() and not product.is_complex():
         beta, alpha = int(beta), int(alpha)
-    total = _times(product, alpha)
-    return placed(name, total if beta == 0 else _times(input, beta) + total, out)
+    scaled = _nothing_of(input) if beta == 0 else _times(input, beta)
+    return placed(name, scaled + _times(product, alpha), out)
+
+
+def _nothing_of(input):
+    """Zeros with input's place in the graph: nan times 0 would be nan."""
+    return TABLE["only"].raw(input, wrap(xp_of(input.array).zeros((), bool)))
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat @ vec): mat [M,K], vec [K], input broadcastable to [M]."""
-    if input.ndim > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {mat.ndim}, {input.ndim}")
+    if input.ndim > 1 or mat.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    m, k = mat.shape
+    if vec.shape[0] != k or (input.ndim and input.shape[0] not in (1, m)):
+        got = input.shape[0] if input.ndim else m
+        raise RuntimeError(f"size mismatch, got input ({got}), mat ({m}x{k}), vec ({vec.shape[0]})")
     return _added("addmv", input, mv(mat, vec), beta, alpha, out)
 
 

@@ -1,5 +1,8 @@
 """Compound pointwise maths on big NumPy arrays, in pieces that stay in the cache; and rows by the block."""
 
+import functools
+import math
+
 import numpy as np
 
 from ..backend import LOW
@@ -15,8 +18,10 @@ def in_blocks(xp, function, *arrays):
     Half types are computed in float32 and rounded once. Arrays of other shapes (numbers, rows) go in whole.
     """
     x = arrays[0]
+    if x.ndim == 0:  # an array for ``function``, which a scalar would not be
+        return in_blocks(xp, function, *(a.reshape(1) for a in arrays)).reshape(())
     low = x.dtype in LOW
-    if xp is not np or x.nbytes < 2 * BLOCK_BYTES or x.ndim == 0:
+    if xp is not np or x.nbytes < 2 * BLOCK_BYTES:
         return _rounded(function, arrays, x.dtype) if low else function(*arrays)
     out = np.empty(x.shape, x.dtype)
     if all(a.flags.c_contiguous and a.shape == x.shape for a in arrays):
@@ -45,7 +50,68 @@ def blocked(formula):
     return eval(text, {"in_blocks": in_blocks, "formula": formula})
 
 
-def row_blocks(rows, columns, itemsize):
-    """Slices over ``rows`` rows of ``columns`` elements, each of about a block."""
-    step = max(1, BLOCK_BYTES // max(1, columns * itemsize))
-    return [slice(i, min(i + step, rows)) for i in range(0, rows, step)]
+# ---- the rows of a matrix, or the columns of a batch of matrices
+
+
+def in_lines(xp, function, dim, *arrays):
+    """``function(xp, axis, out, *arrays)`` writes ``out``, line by line along ``dim``, over blocks where xp is NumPy.
+
+    A block is [N,C] with axis 1, or [B,C,N] with axis 1 where ``dim`` is not the last. Half types come as float32.
+    """
+    x = arrays[0]
+    if x.ndim == 0:
+        return in_lines(xp, function, 0, *(a.reshape(1) for a in arrays)).reshape(())
+    shape = (*x.shape[:dim], x.shape[dim], *x.shape[dim + 1 :])
+    before, after = math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+    lines = (before, shape[dim]) if after == 1 else (before, shape[dim], after)
+    parts = [a.reshape(lines) for a in arrays]
+    out = xp.empty(lines, x.dtype)
+    if not out.size:
+        return out.reshape(shape)
+    step = before if xp is not np else max(1, BLOCK_BYTES // (out[:1].size * 4))
+    low = x.dtype in LOW
+    for i in range(0, before, step):
+        block = [a[i : i + step] for a in parts]
+        if low:
+            block = [a.astype(np.float32) for a in block]
+            target = xp.empty(block[0].shape, np.float32)
+            function(xp, 1, target, *block)
+            out[i : i + step] = target
+        else:
+            function(xp, 1, out[i : i + step], *block)
+    return out.reshape(shape)
+
+
+@functools.lru_cache(maxsize=64)
+def _starts(rows, columns):
+    return np.arange(0, rows * columns, columns)
+
+
+def line_max(xp, x, axis):
+    """The largest of each line, axis kept. Short rows are what NumPy is slow at (2 MiB, EPYC 4, 1 core):
+    rows of 10 take 2.3 ms by max, 0.37 by way of the transposed copy; rows of 64 0.52, and 0.33 by reduceat.
+    """
+    if xp is not np or axis != x.ndim - 1 or x.shape[0] < 8 or x.shape[1] > 512 or not x.flags.c_contiguous:
+        return x.max(axis, keepdims=True)
+    if x.shape[1] <= 32:
+        return np.ascontiguousarray(x.T).max(0)[:, None]
+    return np.maximum.reduceat(x.reshape(-1), _starts(*x.shape))[:, None]
+
+
+@functools.lru_cache(maxsize=64)
+def _ones(count, dtype):
+    return np.ones(count, dtype)
+
+
+def line_sum(xp, x, axis):
+    """The sum of each line, axis kept; of rows as a product with ones, 42 us where sum takes 250 (rows of 64)."""
+    if xp is not np or axis != x.ndim - 1:
+        return x.sum(axis, keepdims=True)
+    return x.dot(_ones(x.shape[1], x.dtype))[:, None]
+
+
+def line_dot(xp, x, y, axis):
+    """The sum of products of each line, axis kept, without the products in memory where they are rows."""
+    if axis != x.ndim - 1:
+        return (x * y).sum(axis, keepdims=True)
+    return xp.einsum("ij,ij->i", x, y)[:, None]

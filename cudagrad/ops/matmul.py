@@ -155,6 +155,16 @@ def _explain_matmul(error, x, y):
         return RuntimeError(errors.text(_matmul_unfit(x, y, inner), _came(input=x, other=y)))
     if x.dtype != y.dtype:
         return RuntimeError(_matmul_two_dtypes(x, y))
+    return _unequal_batches(x, y)
+
+
+def _unequal_batches(x, y):
+    longest = max(x.ndim, y.ndim) - 2
+    for back in range(3, min(x.ndim, y.ndim) + 1):
+        a, b = x.shape[-back], y.shape[-back]
+        if a != b and 1 not in (a, b):
+            first = f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+            return RuntimeError(errors.text(f"{first}{longest + 2 - back}", _came(input=x, other=y)))
     return None
 
 
@@ -271,7 +281,7 @@ def dot(xp, x, tensor):
 
 def _explain_mv(error, x, vec):
     if x.ndim != 2 or vec.ndim != 1:
-        return RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {x.ndim}, {max(1, x.ndim)}")
+        return RuntimeError(f"vector + matrix @ vector expected, got 1, {x.ndim}, {vec.ndim}")
     if x.shape[1] != vec.shape[0]:
         m, k = x.shape
         return RuntimeError(f"size mismatch, got input ({m}), mat ({m}x{k}), vec ({vec.shape[0]})")

@@ -47,7 +47,10 @@ def takes_inplace(function):
     else:
 
         def call(input, *args, inplace=False, **kwargs):
-            if len(args) == taken:
+            if len(args) >= taken:
+                if len(args) > taken:
+                    given = f"from 1 to {taken + 1} positional arguments but {len(args) + 1} were given"
+                    raise TypeError(f"{function.__name__}() takes {given}")
                 *args, inplace = args
             return (into if inplace else function)(input, *args, **kwargs)
 

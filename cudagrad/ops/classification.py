@@ -1,0 +1,338 @@
+"""Cross-entropy and negative log-likelihood of classes."""
+
+import math
+
+import numpy as np
+
+from .. import dtypes, errors
+from ..backend import LOW
+from ..core.modes import MODE
+from ..core.op import TABLE, op
+from .affine import linear
+from .blocks import line_max, line_sum
+from .checks import refuse
+from .loss_reduction import reduction_of
+from .softmax import log_softmax
+
+__all__ = ()
+FUNCTIONAL = ("cross_entropy", "nll_loss", "linear_cross_entropy")
+
+_BLOCK_BYTES = 1 << 20  # 16 rows of a vocabulary of 16k: the gradient is made while they are in the cache
+
+
+# ---- the weights of the targets, shared by both losses
+
+
+def _matrix_shape(shape):
+    """(N, C, ...) as (N, C, S); S is left out where it is 1."""
+    rest = math.prod(shape[2:])
+    return (*shape[:2], rest) if len(shape) > 2 else tuple(shape)
+
+
+def _row_weights(xp, target, w, ignore_index, dtype):
+    """The weight of every target: w of its class, 0 where it is to be ignored; and the classes, 0 for ignored ones."""
+    kept = target != ignore_index
+    classes = xp.where(kept, target, 0).astype(np.int64)
+    return (kept.astype(dtype) if w is None else w.astype(dtype)[classes] * kept), classes, kept
+
+
+def _scale(reduction, weights):
+    """What a row's loss is multiplied by: 1, or 1 over the sum of the weights (nan where that is 0)."""
+    if reduction != "mean":
+        return 1.0
+    total = float(weights.sum())
+    return 1 / total if total else math.nan
+
+
+def _check_classes(xp, target, classes, ignore_index):
+    """IndexError for a class that is not there; on the CPU only, since a look at device memory waits for the device."""
+    if xp is not np:
+        return
+    wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
+    if wrong.any():
+        raise IndexError(f"Target {target[wrong].reshape(-1)[0]} is out of bounds.")
+
+
+@op()
+def target_weights(xp, g, target, w=None, *, shape, ignore_index, label_smoothing, reduction):
+    """What multiplies each log-probability in the loss: w[target] / sum, spread by smoothing. No derivative.
+
+    Shapes      target (N,...), shape (N,C,...) -> shape; dtype of g
+    """
+    n, c = shape[:2]
+    dtype = np.float32 if g.dtype in LOW else g.dtype
+    flat = target.reshape(n, -1)
+    weights, classes, kept = _row_weights(xp, flat, w, ignore_index, dtype)
+    scale = _scale(reduction, weights)
+    out = xp.zeros((n, c, flat.shape[1]), dtype)
+    if label_smoothing:
+        each = xp.ones(c, dtype) if w is None else w.astype(dtype)
+        out += (each * (label_smoothing / c))[:, None] * kept[:, None, :]
+    rows, columns = xp.arange(n)[:, None], xp.arange(flat.shape[1])
+    out[rows, classes, columns] += weights * (1 - label_smoothing)
+    out *= scale
+    return out.reshape(shape).astype(g.dtype)
+
+
+def _spread(m, g, x_shape, reduction):
+    """The gradient of the loss, one value a row, along the classes."""
+    return g if reduction != "none" else m.reshape(g, shape=(x_shape[0], 1, *x_shape[2:]))
+
+
+def _nll_back(m, g, target, w, x_shape, ignore_index, reduction):
+    share = m.target_weights(
+        g, target, w, shape=x_shape, ignore_index=ignore_index, label_smoothing=0.0, reduction=reduction
+    )
+    return -share * _spread(m, g, x_shape, reduction)
+
+
+@op(x=_nll_back, wide=True, node="NllLoss")
+def negative_log_likelihood(xp, x, target, w=None, *, ignore_index, reduction):
+    """-w[target] * x[target] row by row, summed, or averaged by the weights."""
+    _check_classes(xp, target, x.shape[1], ignore_index)
+    flat = x.reshape(_matrix_shape(x.shape))
+    weights, classes, _ = _row_weights(xp, target.reshape(x.shape[0], -1), w, ignore_index, x.dtype)
+    picked = xp.take_along_axis(flat.reshape(*flat.shape[:2], -1), classes[:, None, :], 1)[:, 0]
+    losses = xp.where(weights == 0, xp.zeros((), x.dtype), -picked * weights)
+    if reduction == "none":
+        return losses.reshape(target.shape)
+    return losses.sum() * x.dtype.type(_scale(reduction, weights))
+
+
+# ---- cross-entropy: the gradient is made where the exponentials are, in the forward, if it will be asked for
+
+
+def _cross_entropy_back(m, g, x, target, w, x_shape, ignore_index, label_smoothing, reduction):
+    share = m.target_weights(
+        g, target, w, shape=x_shape, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction
+    )
+    each = m.softmax(x, dim=1) * m.sum(share, dim=(1,), keepdim=True) - share
+    return each * _spread(m, g, x_shape, reduction)
+
+
+def _cross_entropy_fused(xp, g, gradient, x_shape, reduction):
+    if reduction == "none":
+        g = g.reshape(x_shape[0], 1, *x_shape[2:])
+    elif xp is np and g == 1:
+        return gradient, None, None
+    return gradient * g, None, None
+
+
+@op(x=_cross_entropy_back, fused=_cross_entropy_fused, extras=("gradient",), node="NllLoss")
+def cross_entropy_of_classes(xp, x, target, w=None, *, ignore_index, label_smoothing, reduction, wanted):
+    """-log softmax(x)[target], by blocks of rows; ``wanted``: whether to make the gradient too."""
+    refuse("log_softmax_lastdim_kernel_impl", x, "biuc")
+    _check_classes(xp, target, x.shape[1], ignore_index)
+    flat = x.reshape(_matrix_shape(x.shape))
+    n, c = flat.shape[:2]
+    dtype = np.dtype(np.float32) if x.dtype in LOW else x.dtype
+    weights, classes, kept = _row_weights(xp, target.reshape(n, *flat.shape[2:]), w, ignore_index, dtype)
+    scale = _scale(reduction, weights)
+    smooth = (
+        None if not label_smoothing else (xp.ones(c, dtype) if w is None else w.astype(dtype)) * (label_smoothing / c)
+    )
+    losses = xp.empty(weights.shape, dtype)
+    gradient = xp.empty(flat.shape, x.dtype) if wanted else None
+    step = n if xp is not np else max(1, _BLOCK_BYTES // max(1, flat[:1].size * dtype.itemsize))
+    for i in range(0, n, max(1, step)):
+        rows = slice(i, i + step)
+        in_place = wanted and x.dtype == dtype
+        block = gradient[rows] if in_place else xp.empty(flat[rows].shape, dtype)
+        losses[rows] = _block(
+            xp, flat[rows], block, classes[rows], weights[rows], kept[rows], 1 - label_smoothing, smooth
+        )
+        if wanted:
+            _block_gradient(xp, block, classes[rows], weights[rows], kept[rows], scale, 1 - label_smoothing, smooth)
+            if not in_place:
+                gradient[rows] = block
+    total = losses.reshape(target.shape) if reduction == "none" else losses.sum() * dtype.type(scale)
+    return total.astype(x.dtype), None if gradient is None else gradient.reshape(x.shape)
+
+
+def _at(xp, block, classes):
+    """The index of every row's class in a block [N,C] or [N,C,S]."""
+    rows = xp.arange(block.shape[0])
+    return (rows, classes) if block.ndim == 2 else (rows[:, None], classes, xp.arange(block.shape[2]))
+
+
+def _block(xp, x, block, classes, weights, kept, sharp, smooth):
+    """The losses of a block of rows; ``block`` is left with the softmax."""
+    xp.subtract(x, line_max(xp, x, 1), out=block)
+    picked = block[_at(xp, block, classes)]
+    spread = None if smooth is None else _along_classes(block, smooth)
+    xp.exp(block, out=block)
+    sums = line_sum(xp, block, 1)
+    block /= sums
+    log_sums = xp.log(sums[:, 0])
+    losses = xp.where(weights == 0, xp.zeros((), block.dtype), (log_sums - picked) * weights)
+    if smooth is None:
+        return losses
+    return losses * sharp + xp.where(kept, log_sums * smooth.sum() - spread, xp.zeros((), block.dtype))
+
+
+def _along_classes(block, smooth):
+    """sum_c smooth[c] * block[n,c]; a class of weight 0 does not count, were it -inf."""
+    if not smooth.all():
+        block = block[:, smooth != 0]
+        smooth = smooth[smooth != 0]
+    return block.dot(smooth) if block.ndim == 2 else smooth.dot(block)
+
+
+def _block_gradient(xp, block, classes, weights, kept, scale, sharp, smooth):
+    """The softmax in ``block`` becomes the gradient of the loss."""
+    shares = weights * block.dtype.type(sharp * scale)
+    total = shares if smooth is None else shares + kept * (smooth.sum() * block.dtype.type(scale))
+    block *= total[:, None]
+    block[_at(xp, block, classes)] -= shares
+    if smooth is not None:
+        column = smooth * block.dtype.type(scale)
+        block -= column * kept[:, None] if block.ndim == 2 else column[:, None] * kept[:, None]
+    if not kept.all():
+        block *= kept[:, None]
+        if scale != scale:  # no row counts: PyTorch's gradients are nan then too
+            block[...] = scale
+
+
+# ---- the public functions
+
+
+def _check_target(input, target, weight):
+    """The checks that PyTorch makes, in its order and words."""
+    if weight is not None and (weight.ndim != 1 or weight.shape[0] != input.shape[1]):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {input.shape[1]} classes or no classes but got weight "
+            f"tensor of shape: {list(weight.shape)}"
+        )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}")
+    need, got = [input.shape[0], *input.shape[2:]], list(target.shape)
+    if need[:1] != got[:1]:
+        first = f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({(got + [1])[0]})."
+        raise ValueError(errors.text(first, f"got input {tuple(input.shape)}, target {tuple(target.shape)}"))
+    if need != got:
+        raise RuntimeError(_sizes_text(input, target, need, got))
+    if target.dtype not in (dtypes.int64, dtypes.uint8):
+        first = f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}"
+        raise RuntimeError(errors.text(first, "fix: target.long() for classes"))
+
+
+def _sizes_text(input, target, need, got):
+    if input.ndim == 2:
+        return "0D or 1D target tensor expected, multi-target not supported"
+    if input.ndim == 4 and len(got) == 3:
+        return f"size mismatch (got input: {list(input.shape)} , target: {got}"
+    return f"Expected target size {need}, got {got}"
+
+
+def _batched(input, target):
+    """One sample as a batch of one; and whether it was that."""
+    if input.ndim != 1:
+        return input, target, False
+    return input.unsqueeze(0), target.reshape(1) if target.array.size == 1 else target.unsqueeze(0), True
+
+
+def _unbatched(loss, single, reduction):
+    return loss.reshape(()) if single and reduction == "none" else loss
+
+
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
+):
+    """-log softmax(input)[target] over axis 1; for targets of probabilities -sum_c target[c] * log softmax(input)[c].
+
+    The mean is over the targets that are not ignored, weighted; over N for probabilities. Smoothing mixes the target
+    with label_smoothing / C of every class.
+
+    Shapes      input (C), (N,C) or (N,C,...); target (), (N), (N,...) of classes or as input of probabilities
+    Dtypes      input floating; classes int64 or uint8
+    Derivative  by input, weighted: softmax(input) - target; nan where all targets are ignored
+    Raises      IndexError for a class out of range, ValueError and RuntimeError for what does not fit
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if input.array.shape == target.array.shape:
+        return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
+    input, target, single = _batched(input, target)
+    _check_target(input, target, weight)
+    loss = TABLE["cross_entropy_of_classes"].raw(
+        input,
+        target,
+        weight,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        reduction=reduction,
+        wanted=input.node is not None and MODE.grad,
+    )
+    return _unbatched(loss, single, reduction)
+
+
+def _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing):
+    if target.dtype.category < 2:
+        first = f"Expected floating point type for target with class probabilities, got {target.dtype.legacy}"
+        raise RuntimeError(first)
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    axis = 0 if input.ndim == 1 else 1
+    count = input.shape[axis] if input.ndim else 1
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / count
+    log_p = log_softmax(input, axis)
+    if weight is not None:
+        log_p = log_p * weight.reshape([-1 if d == axis else 1 for d in range(input.ndim)])
+    losses = -(log_p * target)
+    if reduction == "none":
+        return losses.sum(axis)
+    total = losses.sum()
+    return (
+        total if reduction == "sum" else total / (losses.array.size // max(1, count) if losses.array.size else math.nan)
+    )
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """-weight[target] * input[target] over axis 1: of log-probabilities the negative log-likelihood.
+
+    Shapes      input (C), (N,C) or (N,C,...); target (), (N) or (N,...)
+    Dtypes      target int64 or uint8
+    Raises      IndexError for a class out of range, ValueError and RuntimeError for what does not fit
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if input.ndim < 1:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    input, target, single = _batched(input, target)
+    _check_target(input, target, weight)
+    loss = TABLE["negative_log_likelihood"].raw(input, target, weight, ignore_index=ignore_index, reduction=reduction)
+    return _unbatched(loss, single, reduction)
+
+
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+    options=None,
+):
+    """cross_entropy(linear(input, linear_weight, linear_bias), target): the loss of a model's last layer.
+
+    Differs     ``options``, which pick PyTorch's chunking, change nothing
+    """
+    return cross_entropy(
+        linear(input, linear_weight, linear_bias),
+        target,
+        weight,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )

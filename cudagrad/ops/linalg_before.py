@@ -1,0 +1,65 @@
+"""The functions that torch had before torch.linalg, most of them deprecated."""
+
+import warnings
+
+from .decomposition import linalg_qr, linalg_svd
+from .outputs import placed, result_type
+from .triangular import linalg_cholesky, solve_triangular
+
+__all__ = ("cholesky", "qr", "svd", "triangular_solve")
+METHODS = ("cholesky", "qr", "svd", "triangular_solve")
+
+_SVD = result_type("svd", ("U", "S", "V"))
+_QR = result_type("qr", ("Q", "R"))
+_Solved = result_type("triangular_solve", ("solution", "cloned_coefficient"))
+
+
+def _deprecated(text):
+    warnings.warn(text, UserWarning, stacklevel=3)
+
+
+def cholesky(input, upper=False, *, out=None):
+    """As ``linalg.cholesky``. Deprecated."""
+    _deprecated(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
+        "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\n"
+        "U = torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH"
+    )
+    return linalg_cholesky(input, upper=upper, out=out)
+
+
+def qr(input, some=True, *, out=None):
+    """As ``linalg.qr``, 'complete' where ``some`` is False. Deprecated."""
+    _deprecated(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\n"
+        "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
+        "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+    )
+    return placed("qr", _QR(*linalg_qr(input, "reduced" if some else "complete")), out)
+
+
+def svd(input, some=True, compute_uv=True, *, out=None):
+    """U, S, V with input = U diag(S) V^H: V where ``linalg.svd`` gives V^H; U and V zeros without ``compute_uv``."""
+    U, S, Vh = linalg_svd(input, full_matrices=not some)
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        U, Vh = U.new_zeros((*U.shape[:-2], m, m)), Vh.new_zeros((*Vh.shape[:-2], n, n))
+    return placed("svd", _SVD(U, S, Vh.mH), out)
+
+
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
+    """The solution of A X = b (A^T X = b), and a copy of A. Deprecated."""
+    _deprecated(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular"
+        "and will be removed in a future PyTorch release.\n"
+        "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+    )
+    if A.shape[-1] != b.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-2]} by {A.shape[-1]} but each "
+            f"b matrix is {b.shape[-2]} by {b.shape[-1]}"
+        )
+    turned, upper_now = (A.mT, not upper) if transpose else (A, upper)
+    X = solve_triangular(turned, b, upper=upper_now, unitriangular=unitriangular)
+    return placed("triangular_solve", _Solved(X, A.clone()), out)

@@ -1,0 +1,114 @@
+"""The checks of linear algebra in PyTorch's words, and what a failed factorisation says."""
+
+import numpy as np
+
+from ..core.tensor import Tensor
+
+
+class _LinAlgError(RuntimeError):
+    """A matrix that cannot be factorised or inverted; ``linalg.LinAlgError``."""
+
+
+_LinAlgError.__module__ = "torch._C"
+
+
+def a_tensor(name, A, argument="A"):
+    if not isinstance(A, Tensor):
+        what = f"{name.replace('.', '_')}(): argument '{argument}' (position 1) must be Tensor"
+        raise TypeError(f"{what}, not {type(A).__name__}")
+
+
+def matrices(name, A, argument="A"):
+    """A batch of matrices, floating but not of half precision."""
+    a_tensor(name, A, argument)
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
+    floating(name, A)
+
+
+def floating(name, A):
+    if A.dtype.category < 2:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.legacy}")
+    if A.dtype.itemsize == 2:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.legacy}")
+
+
+def square(name, A, argument="A"):
+    """A batch of square matrices, floating but not of half precision."""
+    matrices(name, A, argument)
+    rows, columns = A.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"{name}: {argument} must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
+
+
+def one_dtype(name, A, B, names="A and B"):
+    if A.dtype is not B.dtype:
+        first, second = names.split(" and ")
+        raise RuntimeError(
+            f"{name}: Expected {names} to have the same dtype, but found {first} of type {A.dtype.legacy} and {second} "
+            f"of type {B.dtype.legacy} instead"
+        )
+
+
+def fit(name, A, B, left):
+    """Whether A X = B (or X A = B) makes sense of the sizes."""
+    if A.shape[-1] != B.shape[-2 if left else -1]:
+        rows, columns = B.shape[-2:]
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({A.shape[-2]}x{A.shape[-1]} and {rows}x{columns})"
+        )
+
+
+def element(array, i):
+    """``(Batch element i): `` in front of what failed, where there is a batch."""
+    return f"(Batch element {i}): " if array.ndim > 2 else ""
+
+
+def each(array):
+    """The matrices of a batch, one by one."""
+    return enumerate(array.reshape(-1, *array.shape[-2:]))
+
+
+def first_minor(name, array):
+    """The _LinAlgError that names the leading minor which is not positive-definite."""
+    for i, a in each(array):
+        k = failing_minor(a)
+        if k:
+            return _LinAlgError(
+                f"{name}: {element(array, i)}The factorization could not be completed because the input is not "
+                f"positive-definite (the leading minor of order {k} is not positive-definite)."
+            )
+    return None
+
+
+def failing_minor(a):
+    """The order of the first leading minor of ``a`` that has no Cholesky factor; 0 where all have."""
+    low, high = 0, a.shape[0]
+    if _has_factor(a):
+        return 0
+    while high - low > 1:  # minors up to ``low`` have one, that of order ``high`` has not
+        middle = (low + high) // 2
+        low, high = (middle, high) if _has_factor(a[:middle, :middle]) else (low, middle)
+    return high
+
+
+def _has_factor(a):
+    try:
+        np.linalg.cholesky(a)
+        return True
+    except np.linalg.LinAlgError:
+        return False
+
+
+def zero_pivot(array):
+    """(index in the batch, row counted from 1) of the first zero pivot in the LU of a batch; None where none is."""
+    from .lu import eliminate
+
+    for i, a in each(array):
+        _, _, info = eliminate(np, a)
+        if info:
+            return i, int(info)
+    return None
