@@ -34,7 +34,7 @@ contiguous_format, preserve_format, channels_last = "contiguous_format", "preser
 channels_last_3d = "channels_last_3d"
 
 # Parts that are imported when they are first asked for, so that `import cudagrad` stays fast.
-_PARTS = {"amp", "autograd", "backends", "cuda", "func", "linalg", "nn", "optim", "random", "serialization", "utils"}
+_PARTS = {"amp", "autograd", "backends", "cuda", "func", "linalg", "nn", "optim", "random", "serialization", "special", "utils"}
 _NAMES = {"save": "serialization", "load": "serialization", "autocast": "amp", "GradScaler": "amp"}
 _NAMES |= {"compile": "core.compiling", "is_autocast_enabled": "amp"}
 

@@ -411,9 +411,13 @@ def dist(input, other, p=2):
 
 
 def ldexp(input, other, *, out=None):
-    """input * 2^other."""
-    two = to_dtype(other, dtypes.get_default_dtype()) if other.dtype.category < 2 else other
-    return mul(input, TABLE["exp2"].call(two), out=out)
+    """input * 2^other.
+
+    Dtypes      any; integers as the default floating dtype, integer exponents in the dtype of a floating input
+    """
+    if other.dtype.category < 2:
+        other = to_dtype(other, input.dtype if input.dtype.category > 1 else dtypes.get_default_dtype())
+    return mul(input, TABLE["exp2"].call(other), out=out)
 
 
 _Frexp = result_type("frexp", ("mantissa", "exponent"))

@@ -83,10 +83,14 @@ def number(value, like):
 
 
 def no_overload(name, given, *expected):
-    """PyTorch's TypeError for arguments that fit none of a function's signatures, with those it has."""
-    kinds = ", ".join(k if isinstance(k, str) else type(k).__name__ for k in given)
-    first = f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:"
+    """PyTorch's TypeError for arguments of types ``given`` that fit none of a function's signatures, with those."""
+    first = f"{name}() received an invalid combination of arguments - got ({given}), but expected one of:"
     return TypeError(errors.text(first, *(f"* ({e})" for e in expected)))
+
+
+def types_of(*values):
+    """The names of the types of ``values`` that are given, as PyTorch lists them."""
+    return ", ".join(type(v).__name__ for v in values if v is not None)
 
 
 def plain(value):

@@ -6,7 +6,7 @@ from .. import dtypes, errors
 from ..core.op import TABLE, op
 from ..core.promote import lift
 from ..core.tensor import Tensor
-from .checks import no_overload, not_implemented
+from .checks import no_overload, not_implemented, types_of
 
 __all__ = (
     *("eq", "ne", "not_equal", "lt", "less", "le", "less_equal", "gt", "greater", "ge", "greater_equal"),
@@ -301,7 +301,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     me = TABLE["contained"]
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         expected = ("Tensor elements, Tensor test_elements", "Tensor elements, Number test_element")
-        raise no_overload("isin", (elements, test_elements), *expected, "Number element, Tensor test_elements")
+        raise no_overload("isin", types_of(elements, test_elements), *expected, "Number element, Tensor test_elements")
     if not isinstance(elements, Tensor):
         elements = lift(elements, test_elements, me)
     if not isinstance(test_elements, Tensor):

@@ -2,7 +2,7 @@
 
 from ..core.op import TABLE, op
 from ..core.tensor import Tensor, check_dim
-from .checks import dims_of, ndim_of, no_overload, not_implemented, reduced, with_numpy_names
+from .checks import dims_of, ndim_of, no_overload, not_implemented, reduced, types_of, with_numpy_names
 from .outputs import placed, result_type
 from .reduction import back_in_place
 from .rounding import maximum, minimum
@@ -171,7 +171,7 @@ def _choose(name, input, dim, keepdim, other, out):
         return placed(name, TABLE[of_all].raw(input, dim=None, keepdim=False), out)
     if not hasattr(dim, "__index__"):
         expected = "Tensor input", "Tensor input, Tensor other", "Tensor input, int dim, bool keepdim"
-        raise no_overload(name, ("Tensor", dim), *expected)
+        raise no_overload(name, types_of(input, dim), *expected)
     d = check_dim(dim, ndim)
     nonempty(name, shape, (d,) if ndim else ())
     index = TABLE[places].raw(input, dim=d, keepdim=True)

@@ -79,8 +79,8 @@ def sigmoid(xp, x):
 
 
 @op(
-    x=lambda m, g, x, y: g / (1 + m.exp(y - x)),
-    y=lambda m, g, x, y: g / (1 + m.exp(x - y)),
+    x=lambda m, g, x, y: g * m.sigmoid(x - y),
+    y=lambda m, g, x, y: g * m.sigmoid(y - x),
     promote=("x", "y"),
     numbers=(),
     wide=True,
@@ -94,8 +94,8 @@ def logaddexp(xp, x, y):
 
 
 @op(
-    x=lambda m, g, x, y: g / (1 + m.exp2(y - x)),
-    y=lambda m, g, x, y: g / (1 + m.exp2(x - y)),
+    x=lambda m, g, x, y: g * m.sigmoid((x - y) * LN2),
+    y=lambda m, g, x, y: g * m.sigmoid((y - x) * LN2),
     promote=("x", "y"),
     numbers=(),
     wide=True,
@@ -261,7 +261,7 @@ def _sgn_back(m, g, x, out):
     if not is_complex(x):
         return m.null(g)
     length = m.abs(x)
-    return m.only(g - out * m.real(g * m.conj(out)), length != 0) / (length + (length == 0))
+    return m.only(g - out * m.copy_real(g * m.conj(out)), length != 0) / (length + (length == 0))
 
 
 @op(x=_sgn_back, holomorphic=False)

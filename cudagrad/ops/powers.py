@@ -5,7 +5,7 @@ from ..core.op import TABLE, op
 from ..core.promote import cast, lift
 from ..core.tensor import Tensor
 from .casting import to_dtype
-from .checks import no_overload, not_implemented, number
+from .checks import no_overload, not_implemented, number, types_of
 from .masks import is_complex
 
 __all__ = ("pow", "float_power", "square", "sqrt", "rsqrt")
@@ -41,7 +41,7 @@ def _to_number(input, exponent, out):
         own = input.dtype
     except AttributeError:
         expected = "Tensor input, Tensor exponent", "Number self, Tensor exponent", "Tensor input, Number exponent"
-        raise no_overload("pow", (input, exponent), *expected) from None
+        raise no_overload("pow", types_of(input, exponent), *expected) from None
     category = dtypes.category_of_number(exponent)
     if own.category < 2:
         if category > own.category:

@@ -6,7 +6,7 @@ import warnings
 from .. import errors
 from ..core.op import TABLE, op
 from .casting import to_dtype
-from .checks import count_of, dims_of, kept, ndim_of, no_overload, with_numpy_names
+from .checks import count_of, dims_of, kept, ndim_of, no_overload, types_of, with_numpy_names
 from .outputs import placed
 
 __all__ = (
@@ -202,7 +202,7 @@ def _prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=Non
     ndim = ndim_of(input, "prod")
     if dim is not None and not hasattr(dim, "__index__"):
         expected = "Tensor input, *, torch.dtype dtype", "Tensor input, int dim, bool keepdim, *, torch.dtype dtype"
-        raise no_overload("prod", ("Tensor", f"dim={type(dim).__name__}"), *expected)
+        raise no_overload("prod", f"Tensor, dim={types_of(dim)}", *expected)
     if dtype is not None:
         input = to_dtype(input, dtype)
     return input, None if dim is None else dims_of(dim, ndim), keepdim

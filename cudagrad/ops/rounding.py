@@ -6,7 +6,7 @@ from .. import dtypes, errors
 from ..core.op import SAME, TABLE, op
 from ..core.promote import cast, promote_all
 from ..core.tensor import Tensor
-from .checks import no_overload, not_implemented, number, plain, refuse
+from .checks import no_overload, not_implemented, number, plain, refuse, types_of
 
 __all__ = (
     *("floor", "ceil", "trunc", "fix", "round", "frac", "clamp", "clip", "clamp_min", "clamp_max", "maximum"),
@@ -115,7 +115,7 @@ def clamp(input, min=None, max=None, *, out=None):
         min, max = plain(min), plain(max)
         return TABLE["clamp_number"].raw(_beside(input, min, max), low=min, high=max, out=out)
     if not all(tensors):
-        raise no_overload("clamp", (input, min, max), *_CLAMP)
+        raise no_overload("clamp", types_of(input, min, max), *_CLAMP)
     given = [t for t in (input, min, max) if t is not None]
     brought = iter(promote_all(TABLE["clamp_tensor"], given))
     low, high = None, None
@@ -133,7 +133,7 @@ def _beside(input, *numbers):
         category = input.dtype.category
         wanted = max([dtypes.category_of_number(v) for v in numbers if v is not None])
     except (AttributeError, StopIteration):
-        raise no_overload("clamp", (v for v in (input, *numbers) if v is not None), *_CLAMP) from None
+        raise no_overload("clamp", types_of(input, *numbers), *_CLAMP) from None
     return input if category >= wanted else cast(input, dtypes.number_dtype(wanted).numpy)
 
 

@@ -7,7 +7,7 @@ from ..core.op import TABLE, op
 from ..core.promote import promote_all
 from ..core.tensor import Tensor, check_dim
 from .casting import to_dtype
-from .checks import ndim_of, no_overload, not_implemented
+from .checks import ndim_of, no_overload, not_implemented, types_of
 from .extremum import running
 from .outputs import placed
 
@@ -176,7 +176,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
 def _widths(name, y, x, dx, dim):
     """The trapezoids' mean heights, and their widths: a number, or a tensor that broadcasts to them."""
     if x is not None and dx is not None:
-        given = "Tensor", "Tensor", f"dx={type(dx).__name__}"
+        given = f"Tensor, Tensor, dx={types_of(dx)}"
         raise no_overload(name, given, "Tensor y, Tensor x, *, int dim", "Tensor y, *, Number dx, int dim")
     n = y.shape[dim]
     count = max(n - 1, 0)

@@ -51,17 +51,11 @@ def _stirling(xp, x):
     return xp.where(large, stirling, stirling - xp.log(product))
 
 
-def _sin_pi(xp, x):
-    """sin(pi x), exact at whole x."""
-    r = x - 2 * xp.floor(x / 2)
-    return xp.sin(math.pi * (r - 1)) * -1
-
-
 def _lgamma(xp, x):
     """By reflection below 0.5: gamma(x) gamma(1 - x) = pi / sin(pi x)."""
     low = x < 0.5
     above = _lgamma_above(xp, xp.where(low, 1 - x, x))
-    reflected = math.log(math.pi) - xp.log(abs(_sin_pi(xp, x))) - above
+    reflected = math.log(math.pi) - xp.log(abs(xp.sin(math.pi * (x - xp.rint(x))))) - above
     return xp.where(xp.isinf(x), math.inf, xp.where(low, reflected, above))
 
 
@@ -75,7 +69,7 @@ def lgamma(xp, x):
 
 
 def _digamma_above(xp, x):
-    total = 0 * x
+    total = 0.0
     for k in range(_SHIFT):
         total = total - 1 / (x + k)
     y = x + _SHIFT
@@ -102,7 +96,7 @@ def digamma(xp, x):
 
 def _zeta_above(xp, s, x):
     """sum over k >= 0 of (x + k)^-s for x > 0, by Euler and Maclaurin."""
-    total = 0 * x
+    total = 0.0
     for k in range(_SHIFT):
         total = total + (x + k) ** -s
     y = x + _SHIFT

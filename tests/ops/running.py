@@ -38,6 +38,11 @@ def arrays_of(given):
     return found
 
 
+def floats_of(given, name):
+    """The dtype of floating results of a call whose floating arrays are of ``name``: the default without any."""
+    return name if any(is_float(a) for a in arrays_of(given)) else "float32"
+
+
 def each(given, change):
     """The call ``given``, (args, options), with every array as ``change`` makes it."""
     return walk(list(given[0]), change), walk(given[1], change)
@@ -113,8 +118,8 @@ def assert_close(got, expected, rel, what, absolute=None):
     limit = rel * scale_of(expected) if absolute is None else absolute
     with np.errstate(all="ignore"):
         same = (got == expected) | (np.isnan(got) & np.isnan(expected)) | (np.abs(got - expected) <= limit)
-    if not same.all():
         worst = np.abs(np.where(same, 0, got - expected))
+    if not same.all():
         raise AssertionError(f"{what}: off by {np.nanmax(worst):.3g} where {limit:.3g} may be\n{got}\n{expected}")
 
 
@@ -173,7 +178,7 @@ def moved(given, places, along, t):
     """``given`` with the arrays at ``places`` moved by ``t`` times a direction."""
     arrays = arrays_of(given)
     for p, d in zip(places, along, strict=True):
-        arrays[p] = arrays[p] + t * d
+        arrays[p] = np.asarray(arrays[p] + t * d)
     return replaced(given, arrays)
 
 
@@ -196,7 +201,7 @@ def strided(a):
 
 def turned(a):
     """The same values with the axes in the opposite order in memory."""
-    return np.asfortranarray(a)
+    return np.asfortranarray(a) if a.ndim else a
 
 
 def offset(a):

@@ -24,18 +24,14 @@ class Input:
             if isinstance(a, list):
                 return [make(v) for v in a]
             if isinstance(a, tuple):
-                return rng.standard_normal(a).astype(dtype)
-            return a.astype(dtype) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else a
+                return np.asarray(rng.standard_normal(a), dtype)
+            return _in(a, dtype)
 
         return [make(a) for a in self.args]
 
     def given(self, seed=0, dtype=np.float64):
         """The arguments as ``arrays`` has them, and the options, whose arrays count as tensors too."""
-        options = {
-            k: v.astype(dtype) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v
-            for k, v in self.options.items()
-        }
-        return self.arrays(seed, dtype), options
+        return self.arrays(seed, dtype), {k: _in(v, dtype) for k, v in self.options.items()}
 
     def __repr__(self):
         return f"Input({', '.join(map(_shown, self.args))}{', ' if self.options else ''}{_named(self.options)})"
@@ -54,7 +50,8 @@ class Case:
     ``grad``: orders of derivative to check (0, 1 or 2) by the floating arguments, or by those at the places ``wrt``
     among all arrays; ``low``: also in float16 and bfloat16; ``ints``: also on integer inputs; ``complex``: also on
     complex ones (against ``ref``); ``pointwise``: also on arrays of many shapes, filled from the values of each call;
-    ``out``: the name of the dtype of floating results where it is not the dtype of the inputs.
+    ``out``: the name of the dtype of floating results where it is not the dtype of the inputs; ``roundings``: how many
+    roundings of the largest result an error may have, besides twice that of the definition in the same precision.
     """
 
     def __init__(
@@ -70,9 +67,10 @@ class Case:
         pointwise=False,
         wrt=None,
         out=None,
+        roundings=4,
     ):
         self.name, self.ref, self.grad, self.low, self.ints, self.complex = name, ref, grad, low, ints, complex
-        self.pointwise, self.wrt, self.out = pointwise, wrt, out
+        self.pointwise, self.wrt, self.out, self.roundings = pointwise, wrt, out, roundings
         self.inputs = [c for c in calls if isinstance(c, Input)]
         self.errors = [c for c in calls if isinstance(c, Error)]
         self._f = f
@@ -98,6 +96,16 @@ def load():
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return CASES
+
+
+def _in(a, dtype):
+    """A floating array in ``dtype``, a complex one in the complex dtype beside it, a list of either; others as is."""
+    if isinstance(a, list):
+        return [_in(v, dtype) for v in a]
+    kind = a.dtype.kind if isinstance(a, np.ndarray) else ""
+    if kind == "c":
+        return a.astype(np.complex128 if dtype == np.float64 else np.complex64)
+    return a.astype(dtype) if kind == "f" else a
 
 
 def _shown(a):

@@ -22,7 +22,7 @@ def reduces(function, **fixed):
     """A NumPy reduction by PyTorch's keywords."""
 
     def ref(x, dim=None, keepdim=False, **options):
-        return function(x, axis=over(dim), keepdims=keepdim, **fixed, **options)
+        return function(x, axis=over(dim) if x.ndim else None, keepdims=keepdim, **fixed, **options)
 
     return ref
 
@@ -43,7 +43,9 @@ def no_tensor(name):
 
 def sum_ref(x, dim=None, keepdim=False, axis=None, keepdims=None):
     dim, keepdim = (dim if axis is None else axis), (keepdim if keepdims is None else keepdims)
-    return np.sum(x, axis=over(dim), keepdims=keepdim, dtype=np.int64 if x.dtype.kind in "bi" else None)
+    return np.sum(
+        x, axis=over(dim) if x.ndim else None, keepdims=keepdim, dtype=np.int64 if x.dtype.kind in "bi" else None
+    )
 
 
 case(
@@ -117,7 +119,7 @@ case("std_mean", with_mean(lambda *a: np.sqrt(var_ref(*a))), *VARIANCES)
 
 
 def prod_ref(x, dim=None, keepdim=False):
-    return np.prod(x, axis=dim, keepdims=keepdim, dtype=np.int64 if x.dtype.kind in "bi" else None)
+    return np.prod(x, axis=dim if x.ndim else None, keepdims=keepdim, dtype=np.int64 if x.dtype.kind in "bi" else None)
 
 
 NO_PROD = "prod() received an invalid combination of arguments - got (Tensor, dim=tuple), but expected one of:"
@@ -144,7 +146,7 @@ case("prod", prod_ref, Input(np.array([1.0, 2.0, -1.5])), Input(np.array([[1.0, 
 
 
 def logsumexp_ref(x, dim, keepdim=False):
-    return np.log(np.sum(np.exp(x), axis=over(dim), keepdims=keepdim))
+    return np.log(np.sum(np.exp(x), axis=over(dim) if x.ndim else None, keepdims=keepdim))
 
 
 case(
