@@ -1,0 +1,253 @@
+"""Choosing by masks: where, and the reading and writing of the places at which a mask is True."""
+
+import warnings
+
+import numpy as np
+
+from .. import dtypes, errors
+from ..backend import array_of_number, xp_of
+from ..core.inplace import alias, check_writable, write
+from ..core.op import op
+from ..core.promote import cast
+from ..core.tensor import Tensor, wrap
+from .broadcasting import broadcast_tensors, expand
+from .filling import fill_number
+from .gathering import rows, rows_put, written
+from .outputs import placed
+from .shape import reshape
+
+__all__ = ("argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "where")
+
+_NUMBERS = (bool, int, float, complex)
+
+# ---- where
+
+
+def _where(condition, input, other):
+    given = (condition, input, other)
+    if not isinstance(condition, Tensor) or not all(isinstance(v, (Tensor, *_NUMBERS, np.generic)) for v in given):
+        raise _wrong_arguments(given)
+    if condition.array.dtype is not dtypes.bool.numpy:
+        if condition.dtype is not dtypes.uint8:
+            raise RuntimeError(
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.legacy}"
+            )
+        _deprecated(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead."
+        )
+        condition = cast(condition, dtypes.bool.numpy)
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        input, other = _numbers(input, other, condition.array)
+    return condition, input, other
+
+
+def _wrong_arguments(given):
+    kinds = ", ".join(type(v).__name__ for v in given)
+    first = f"where() received an invalid combination of arguments - got ({kinds}), but expected one of:"
+    return TypeError(
+        errors.text(first, " * (Tensor condition)", " * (Tensor condition, Tensor or number input, other)")
+    )
+
+
+def _numbers(x, y, like):
+    """Two Python numbers as 0-d tensors of the dtype in which they meet."""
+    d = dtypes.number_dtype(max(dtypes.category_of_number(v.item() if hasattr(v, "item") else v) for v in (x, y)))
+    return wrap(array_of_number(x, d, like)), wrap(array_of_number(y, d, like))
+
+
+def _deprecated(text):
+    warnings.warn(text, UserWarning, stacklevel=4)
+
+
+@op(
+    prepare=_where,
+    x=lambda m, g, c: m.only(g, c),
+    y=lambda m, g, c: m.only(g, ~c),
+    promote=("x", "y"),
+    numbers=("x", "y"),
+)
+def where(xp, c, x, y):
+    """x where the bool c is True, y elsewhere.
+
+    Shapes      all broadcast
+    Dtypes      x and y promoted to one; c bool
+    Derivative  the gradient where the value was taken, 0 elsewhere
+    """
+    return xp.where(c, x, y)
+
+
+_choose = where
+
+
+def _where_or_places(condition, input=None, other=None, *, out=None):
+    """``input`` where ``condition`` is True, ``other`` elsewhere; tensors or numbers, broadcast and promoted.
+
+    ``where(condition)`` alone gives the places that are not zero, as ``nonzero(as_tuple=True)``.
+
+    Raises      RuntimeError for a condition that is not bool
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise _wrong_arguments([v for v in (condition, input, other) if v is not None])
+    return _choose(condition, input, other, out=out)
+
+
+where = _where_or_places  # the op itself cannot give a tuple
+where.__name__ = where.__qualname__ = "where"
+
+
+def _where_of(self, condition, other):
+    """``where(condition, self, other)``."""
+    return where(condition, self, other)
+
+
+# ---- the places that are not zero
+
+
+def nonzero(input, *, out=None, as_tuple=False):
+    """The places of the elements that are not zero, in row-major order: [count, ndim], or a tuple of [count] a dim."""
+    array = input.array
+    places = array.nonzero() if array.ndim else array.reshape(1).nonzero()
+    if as_tuple:
+        return tuple(wrap(p.astype(np.int64, copy=False)) for p in places)
+    if not array.ndim:
+        result = xp_of(array).empty((places[0].size, 0), np.int64)
+    else:
+        result = xp_of(array).stack(places, 1).astype(np.int64, copy=False)
+    return placed("nonzero", wrap(result), out)
+
+
+def argwhere(input):
+    """The places of the elements that are not zero, a row each."""
+    return nonzero(input)
+
+
+# ---- masks
+
+
+def _check_mask(name, mask, legacy=False):
+    """RuntimeError where ``mask`` is not bool; PyTorch names dtypes here as C does."""
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"{name}(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
+    if mask.dtype is not dtypes.bool:
+        got = mask.dtype.legacy if legacy else _C_NAMES.get(mask.dtype.name, mask.dtype.name)
+        first = f"{name} only supports boolean masks, but got mask with dtype {got}"
+        raise RuntimeError(errors.text(first, "fix: mask.bool()"))
+
+
+_C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int"}
+_C_NAMES |= {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
+_C_NAMES |= {"complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+
+
+def _masked_fill(input, mask, value):
+    _check_mask("masked_fill_", mask)
+    if isinstance(value, Tensor):
+        if value.array.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.array.ndim} dimension(s)."
+            )
+        if value.array.__class__ is not input.array.__class__:
+            value = value.to(input.device)
+        return mask, value if value.array.dtype is input.array.dtype else cast(value, input.array.dtype)
+    return mask, wrap(array_of_number(fill_number(value, input.dtype), input.dtype, input.array))
+
+
+@op(
+    x=lambda m, g, mask: m.only(g, ~mask),
+    v=lambda m, g, mask: m.only(g, mask),
+    broadcast=True,
+    node="MaskedFill",
+)
+def fill_where(xp, x, mask, v, *, inplace=False):
+    """x with the 0-d v in the places where the bool mask is True; ``inplace`` in x's own memory.
+
+    Shapes      x and mask broadcast; out of their shape
+    """
+    if inplace:
+        xp.copyto(x, v, where=mask)
+        return x
+    if mask.ndim > x.ndim or xp.broadcast_shapes(x.shape, mask.shape) != x.shape:
+        return xp.where(mask, v, x)
+    out = x.copy(order="K")
+    xp.copyto(out, v, where=mask)
+    return out
+
+
+def masked_fill(input, mask, value, *, out=None):
+    """``input`` with ``value``, a number or a 0-d tensor, in the places where ``mask`` is True.
+
+    Shapes      input and mask broadcast
+    Dtypes      mask bool; out as input
+    Raises      RuntimeError for another mask, or a number that does not fit the dtype
+    """
+    mask, value = _masked_fill(input, mask, value)
+    return fill_where(input, mask, value, out=out)
+
+
+def masked_fill_(self, mask, value):
+    """In-place form of :func:`masked_fill`."""
+    mask, value = _masked_fill(self, mask, value)
+    met = np.broadcast_shapes(self.array.shape, mask.array.shape)
+    if met != self.array.shape:
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(met)}")
+    return written(self, "masked_fill_", lambda x: fill_where(x, mask, value, inplace=True))
+
+
+def true_places(mask):
+    """The places of a bool array, counted row by row, where it is True; a tensor."""
+    return wrap(xp_of(mask).flatnonzero(mask).astype(np.int64, copy=False))
+
+
+def masked_select(input, mask, *, out=None):
+    """The elements of ``input`` in the places where ``mask`` is True, in row-major order.
+
+    Shapes      input and mask broadcast; out [count]
+    """
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    input, mask = broadcast_tensors(input, mask)
+    return rows(reshape(input, (-1,)), true_places(mask.array), dim=0, out=out)
+
+
+def _masked_scatter(input, mask, source):
+    if isinstance(mask, Tensor) and mask.dtype is dtypes.uint8:
+        _deprecated(
+            "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask "
+            "with dtype torch.bool instead."
+        )
+    _check_mask("masked_scatter_", mask, legacy=True)
+    if source.array.dtype is not input.array.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{input.dtype.legacy} and {source.dtype.legacy}"
+        )
+
+
+def masked_scatter(input, mask, source):
+    """``input`` with the elements of ``source``, in row-major order, in the places where ``mask`` is True.
+
+    Raises      RuntimeError where there are fewer elements than places
+    """
+    _masked_scatter(input, mask, source)
+    input, mask = broadcast_tensors(input, mask)
+    places = true_places(mask.array)
+    if source.array.size < places.array.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    taken = reshape(source, (-1,))[: places.array.size]
+    return reshape(rows_put(reshape(input, (-1,)), places, taken, dim=0), input.array.shape)
+
+
+def masked_scatter_(self, mask, source):
+    """In-place form of :func:`masked_scatter`."""
+    _masked_scatter(self, mask, source)
+    expand(mask, self.array.shape)
+    check_writable(self, "masked_scatter_")
+    return write(self, masked_scatter(alias(self), mask, source))
+
+
+METHODS = {n: globals()[n] for n in __all__ if n != "where"} | {"where": _where_of}
+METHODS |= {"masked_fill_": masked_fill_, "masked_scatter_": masked_scatter_}

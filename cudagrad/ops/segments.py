@@ -1,0 +1,122 @@
+"""Adding, and otherwise combining, many rows into few: deterministic on every device, without float atomics."""
+
+import numpy as np
+
+_SHORT_ROW = 16  # up to here a row's elements are counted one by one with bincount
+_SMALL = 1 << 13  # elements below which the fixed cost of sorting is what counts
+_LEVELS = 64  # rows of a segment that are added all segments at once; the rest one segment at a time
+
+
+def add_rows(xp, total, index, rows):
+    """Add ``rows`` [K,S] into ``total`` [M,S], in place, each at its place in ``index`` [K], which lies in 0...M-1.
+
+    Half types are added up in float32 and rounded once. Measured for 110k rows of 64 into 10k (EPYC 4, 1 core):
+    21 ms, np.add.at 77; for 1024 rows of 128 into 65: 0.2 ms, np.add.at 1.7.
+    """
+    if not rows.size:
+        return
+    if xp is np and (total.shape[1] <= _SHORT_ROW or rows.size <= _SMALL) and rows.dtype.kind not in "iub":
+        _count(total, index, rows)
+        return
+    if xp is np and rows.size <= _SMALL:
+        np.add.at(total, index, rows)
+        return
+    order, ids, starts = runs(xp, index)
+    exact = rows if rows.itemsize > 2 or rows.dtype.kind in "iub" else rows.astype(np.float32)
+    sums = _levels(exact, order, starts) if xp is np else _halves(xp, exact, order, starts, xp.add)
+    total[ids] += sums if sums.dtype == total.dtype else sums.astype(total.dtype)
+
+
+def sum_rows(xp, rows, index, count):
+    """The sums [count,S] of ``rows`` [K,S] by their places in ``index`` [K]."""
+    total = xp.zeros((count, rows.shape[1]), rows.dtype)
+    add_rows(xp, total, index, rows)
+    return total
+
+
+def runs(xp, index):
+    """``(order, ids, starts)``: the stable order that sorts ``index``, its distinct values, where each one's run is."""
+    order = xp.argsort(index, kind="stable") if xp is np else xp.argsort(index)  # CuPy's is always stable
+    ordered = index[order]
+    first = xp.ones(ordered.size, bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    starts = xp.flatnonzero(first)
+    return order, ordered[starts], starts
+
+
+def _count(total, index, rows):
+    """Add by bincount, in float64; where ``total`` is large against ``rows`` only over the places that occur."""
+    ids = None
+    if total.size > 4 * rows.size:
+        ids, index = np.unique(index, return_inverse=True)
+    count, width = total.shape[0] if ids is None else ids.size, rows.shape[1]
+    places = index if width == 1 else (index[:, None] * width + np.arange(width)).reshape(-1)
+    sums = _weighted(places, rows.reshape(-1), count * width).reshape(count, width)
+    if ids is None:
+        total += sums.astype(total.dtype)
+    else:
+        total[ids] += sums.astype(total.dtype)
+
+
+def _weighted(places, weights, count):
+    if weights.dtype.kind == "c":
+        return np.bincount(places, weights.real, count) + 1j * np.bincount(places, weights.imag, count)
+    return np.bincount(places, weights.astype(np.float64), count)
+
+
+def _levels(rows, order, starts):
+    """The sum of each run: the first rows of all runs, then the second rows of those that have one, and so on."""
+    lengths = np.diff(starts, append=order.size)
+    longest_first = np.argsort(-lengths, kind="stable")
+    starts, lengths = starts[longest_first], lengths[longest_first]
+    sums = rows.take(order[starts], 0)
+    for level in range(1, min(int(lengths[0]), _LEVELS)):
+        count = np.searchsorted(-lengths, -level)  # the runs longer than level
+        sums[:count] += rows.take(order[starts[:count] + level], 0)
+    for i in range(np.searchsorted(-lengths, -_LEVELS)):
+        sums[i] += rows.take(order[starts[i] + _LEVELS : starts[i] + lengths[i]], 0).sum(0, dtype=rows.dtype)
+    out = np.empty_like(sums)
+    out[longest_first] = sums
+    return out
+
+
+def _halves(xp, rows, order, starts, combine):
+    """Each run combined pair by pair, all runs at once: as many steps as the longest run has binary digits.
+
+    Every device gives the same bits: the pairs depend on the lengths only.
+    """
+    lengths = xp.diff(xp.append(starts, order.size))
+    rows = rows.take(order, 0)
+    while rows.shape[0] > starts.size:
+        halved = (lengths + 1) // 2
+        ends = xp.cumsum(halved)
+        run = xp.searchsorted(ends, xp.arange(int(ends[-1])), side="right")  # [rows after the step]
+        left = starts[run] + 2 * (xp.arange(run.size) - (ends - halved)[run])
+        paired = xp.flatnonzero(left + 1 < (starts + lengths)[run])
+        next_rows = rows.take(left, 0)
+        next_rows[paired] = combine(next_rows[paired], rows.take(left[paired] + 1, 0))
+        rows, starts, lengths = next_rows, ends - halved, halved
+    return rows
+
+
+def combine_rows(xp, total, index, rows, combine):
+    """Combine ``rows`` [K,S] into ``total`` [M,S], in place, by the ufunc ``combine`` (maximum, minimum, multiply)."""
+    if not rows.size:
+        return
+    order, ids, starts = runs(xp, index)
+    wide = rows.astype(np.float32) if rows.dtype.itemsize == 2 and rows.dtype.kind not in "iu" else rows
+    if xp is np:
+        results = combine.reduceat(wide.take(order, 0), starts, axis=0)
+    else:
+        results = _halves(xp, wide, order, starts, combine)
+    total[ids] = combine(total[ids].astype(wide.dtype), results).astype(total.dtype)
+
+
+def put_rows(xp, total, index, rows):
+    """Write ``rows``, an array [K,S] or a number, into ``total`` [M,S] at ``index`` [K]; the last to a place wins."""
+    if xp is not np and getattr(rows, "ndim", 0):  # CuPy writes in any order
+        order, ids, starts = runs(xp, index)
+        last = order[xp.append(starts[1:], order.size) - 1]
+        total[ids] = rows[last]
+    else:
+        total[index] = rows
