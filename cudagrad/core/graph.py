@@ -291,16 +291,16 @@ def _unpacked(unpack, packed, node, was_tensor):
 # ---- several outputs
 
 
-def plain_outputs(outs):
-    wrap = SPACE["wrap"]
-    return tuple(wrap(d) for d in outs)
+def plain_outputs(outs, like):
+    """The tensors of a several-output op; ``like`` is an input array, for results that are NumPy scalars."""
+    wrap, keep = SPACE["wrap"], SPACE["keep"]
+    return tuple(wrap(keep(d, like)) for d in outs)
 
 
-def picked_outputs(outs, k):
+def picked_outputs(outs, like, k):
     """The tensors of a several-output op; each floating one gets a node that stands for its place."""
     made = []
-    for i, d in enumerate(outs):
-        t = SPACE["wrap"](d)
+    for i, t in enumerate(plain_outputs(outs, like)):
         if t.dtype.category >= 2:
             t.node = SPACE["pick"](k, i, len(outs))
         made.append(t)

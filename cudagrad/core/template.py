@@ -240,10 +240,11 @@ def _result(op):
 def _results(op):
     """Several outputs: a list of tensors, each with a pick node where it is floating."""
     lines = _nodes(op) if op.diff else ["if True:"]
-    lines += ["    return plain_outputs(d)"]
+    first = "arrays[0]" if op.variadic else f"a_{op.tensors[0]}"
+    lines += [f"    return plain_outputs(d, {first})"]
     if not op.diff:
         return lines
-    return lines + _record(op) + ["return picked_outputs(d, k)"]
+    return lines + _record(op) + [f"return picked_outputs(d, {first}, k)"]
 
 
 def _nodes(op):
