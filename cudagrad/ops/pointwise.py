@@ -156,7 +156,8 @@ def atan(xp, x):
 def _atan2_back(m, g, x, y, needs):
     """(y, -x) / (x^2 + y^2), and 0 at the origin, where there is no direction."""
     squares = x * x + y * y
-    g = m.only(g / squares, squares != 0)
+    origin = squares == 0
+    g = m.only(g / (squares + origin), ~origin)
     return (g * y if needs[0] else None), (-g * x if needs[1] else None)
 
 

@@ -99,13 +99,14 @@ def _whole_power(xp, x, y):
 
 
 def _base_back(m, g, x, y):
-    return m.only(g * (y * m.power(x, y - 1)), y != 0)
+    # Where y is 0 the power is taken as x^0: what is masked must be finite too, or its own derivative is nan.
+    return m.only(g * (y * m.power(x, y + (y == 0) - 1)), y != 0)
 
 
 def _exponent_back(m, g, x, y, out):
     # 0^y is 0 on one side and infinite on the other: the derivative is 0 where it is not -inf.
     zero = x == 0 if is_complex(y) else (x == 0) & (y >= 0)
-    return m.only(g * (out * m.log(x)), ~zero)
+    return m.only(g * (out * m.log(x + zero)), ~zero)
 
 
 @op(x=_base_back, y=_exponent_back, promote=("x", "y"), numbers=("x", "y"), wide=True, node="Pow")

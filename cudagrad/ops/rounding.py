@@ -290,7 +290,7 @@ def nan_to_num_part(xp, x, nan, posinf, neginf):
 
 
 @op(
-    x=lambda m, g, x, out: m.only(g * (out / x), x != 0),
+    x=lambda m, g, x, out: m.only(g * (out / (x + (x == 0))), x != 0),
     y=_zero,
     promote=("x", "y"),
     floating=True,

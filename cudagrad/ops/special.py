@@ -278,7 +278,8 @@ def sinc(xp, x):
 
 def _logit_back(m, g, x, eps):
     if eps is not None:
-        return m.only(g / (x * (1 - x)), (x >= eps) & (x <= 1 - eps))
+        slope = x * (1 - x)
+        return m.only(g / (slope + (slope == 0)), (x >= eps) & (x <= 1 - eps))
     inside = (x >= 0) & (x <= 1)
     return m.only(g, inside) / m.only(x * (1 - x), inside)  # 0 / 0, which is nan, outside
 
