@@ -190,7 +190,8 @@ class GradScaler:
         clean = found_inf == 0
         count = xp.where(clean, tracker + 1, 0)
         full = count == self._growth_interval
-        grown = scale * np.float32(self._growth_factor)
+        with np.errstate(over="ignore"):
+            grown = scale * np.float32(self._growth_factor)
         grown = xp.where(xp.isfinite(grown), grown, scale)  # a scale of inf would never come back
         scale[...] = xp.where(clean, xp.where(full, grown, scale), scale * np.float32(self._backoff_factor))
         tracker[...] = xp.where(full, 0, count)

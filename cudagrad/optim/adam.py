@@ -89,8 +89,10 @@ class Adam(Elementwise):
         v *= b2
         v += g * g * (1 - b2)
         if largest is not None:
-            largest[...] = v = xp.maximum(largest, v)
-        p -= m * (lr / bias1) / (xp.sqrt(v) * bias2**-0.5 + eps)
+            largest[...] = xp.maximum(largest, v)
+            v = largest
+        root = bias2**0.5  # over the whole fraction: one pass less than under sqrt(v)
+        p -= m * (lr * root / bias1) / (xp.sqrt(v) + eps * root)
 
 
 def _check_tensor_betas(betas, needs_floats):

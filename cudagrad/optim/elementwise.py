@@ -1,6 +1,6 @@
 """The one way in which element-by-element update rules run: over blocks of arrays, or recorded over Tensors."""
 
-import sys
+import threading
 
 import numpy as np
 
@@ -8,11 +8,11 @@ from ..backend import xp_of
 from ..core.inplace import bump
 from .optimizer import GroupOptimizer
 from .options import numbers_of, scalar_state, zeros_state
+from .program import Program, Recorder, public
 
 # A rule makes a dozen passes; in pieces of this size all but the first find their operands in the core's own cache.
 BLOCK_BYTES = 128 * 1024
 _SMALL = 4  # arrays under BLOCK_BYTES / _SMALL are gathered into one block: small ones cost calls, not bytes
-_GPU_BLOCK, _GPU_SMALL = 1 << 62, 1 << 18  # elements; on a GPU every block would be a dozen launches more
 
 
 class Elementwise(GroupOptimizer):
@@ -76,12 +76,11 @@ class Elementwise(GroupOptimizer):
 
     def _record(self, p, g, slots, numbers):
         """The rule over Tensors: on copies, so that no value that is saved for backward is written to later."""
-        olds = [p, *slots]
-        news = [t.clone() for t in olds]
-        real = RECORDED.view_as_real if p.is_complex() else lambda t: t
-        self.rule(RECORDED, real(news[0]), real(g), *map(real, news[1:]), **numbers)
-        for old, new in zip(olds, news):
-            old.copy_(new)
+        olds = [p, g, *slots]
+        reals = [_real(t.clone()) for t in olds]
+        for i, (old, new) in enumerate(zip(olds, Recorder().run(self.rule, reals, numbers))):
+            if i != 1:
+                old.copy_(public("view_as_complex")(new) if p.is_complex() else new)
 
 
 def descent(p, g, maximize, weight_decay, decoupled_by=None):
@@ -95,14 +94,8 @@ def descent(p, g, maximize, weight_decay, decoupled_by=None):
     return g
 
 
-class _Recorded:
-    """The public functions, found by name when a rule asks: what ``xp`` is over Tensors."""
-
-    def __getattr__(self, name):
-        return getattr(sys.modules[__package__.partition(".")[0]], name)
-
-
-RECORDED = _Recorded()
+def _real(t):
+    return public("view_as_real")(t) if t.is_complex() else t
 
 
 def sweep(rule, items, numbers):
@@ -110,23 +103,21 @@ def sweep(rule, items, numbers):
 
     float16 and bfloat16 are computed in float32 and rounded once; complex elements are pairs of real ones.
     """
-    xp = xp_of(items[0][0])
-    dtype = items[0][0].dtype
+    xp, dtype = xp_of(items[0][0]), items[0][0].dtype
     real = np.dtype(dtype.type(0).real.dtype) if dtype.kind == "c" else dtype
     work = np.dtype(np.float32) if real.itemsize == 2 else real
-    limit = BLOCK_BYTES // work.itemsize if xp is np else _GPU_BLOCK
-    few = limit // _SMALL if xp is np else _GPU_SMALL
+    blocks = (_CpuBlocks if xp is np else _GpuBlocks)(rule, xp, work, len(items[0]), numbers)
     small, late = [], []
     for arrays in items:
         flat = _flat(arrays, real, late)
         size = flat[0].size
-        if size < few and len(items) > 1:
+        if size < blocks.small and len(items) > 1:
             small.append(flat)
             continue
-        for start in range(0, size, limit):
-            _run(rule, xp, [a[start : start + limit] for a in flat], work, numbers)
-    for batch in _batches(small, limit):
-        _run_gathered(rule, xp, batch, work, numbers)
+        for start in range(0, size, blocks.limit):
+            blocks.run([a[start : start + blocks.limit] for a in flat])
+    for batch in _batches(small, blocks.limit):
+        blocks.run_gathered(batch)
     for array, copy in late:
         array[...] = copy.reshape(array.shape)
 
@@ -140,34 +131,11 @@ def _flat(arrays, real, late):
     flat = []
     for i, a in enumerate(arrays):
         dense = a.flags.c_contiguous
-        f = a.reshape(-1) if dense else a.flatten()
+        f = a if a.ndim == 1 and dense else a.reshape(-1) if dense else a.flatten()
         if not dense and i != 1:
             late.append((a, f))
         flat.append(f.view(real) if f.dtype.kind == "c" else f)
     return flat
-
-
-def _run(rule, xp, blocks, work, numbers):
-    wide = [b if b.dtype == work else b.astype(work) for b in blocks]
-    rule(xp, *wide, **numbers)
-    _put_back(blocks, wide)
-
-
-def _run_gathered(rule, xp, batch, work, numbers):
-    """One call of the rule for many small arrays: they are copied side by side, and the results back."""
-    wide = [xp.concatenate(slot, dtype=work) for slot in zip(*batch)]
-    rule(xp, *wide, **numbers)
-    start = 0
-    for blocks in batch:
-        end = start + blocks[0].size
-        _put_back(blocks, [w[start:end] for w in wide])
-        start = end
-
-
-def _put_back(blocks, wide):
-    for i, (b, w) in enumerate(zip(blocks, wide)):
-        if b is not w and i != 1:
-            b[...] = w
 
 
 def _batches(items, limit):
@@ -181,3 +149,83 @@ def _batches(items, limit):
         size += flat[0].size
     if batch:
         yield batch
+
+
+class _CpuBlocks:
+    """Blocks of ``BLOCK_BYTES``, by a traced program on scratch arrays that stay from step to step."""
+
+    def __init__(self, rule, xp, work, count, numbers):
+        self.limit = BLOCK_BYTES // work.itemsize
+        self.small = self.limit // _SMALL
+        self.work = work
+        self.program = Program(rule, count, work, numbers)
+        arrays = _scratch(work, self.limit, count + self.program.scratch)
+        self.wide, self.scratch = arrays[:count], arrays[count:]
+
+    def _run(self, arrays, size):
+        scratch = self.scratch if size == self.limit else [s[:size] for s in self.scratch]
+        self.program.run(*arrays, *self.program.constants, *scratch)
+
+    def run(self, blocks):
+        size = blocks[0].size
+        wide = [b if b.dtype == self.work else w[:size] for b, w in zip(blocks, self.wide)]
+        for b, w in zip(blocks, wide):
+            if b is not w:
+                w[...] = b
+        self._run(wide, size)
+        _put_back(blocks, wide)
+
+    def run_gathered(self, batch):
+        """One run for many small arrays: they are copied side by side, and the results back."""
+        size = sum(blocks[0].size for blocks in batch)
+        wide = [w[:size] for w in self.wide]
+        for w, slot in zip(wide, zip(*batch)):
+            np.concatenate(slot, out=w, casting="unsafe")
+        self._run(wide, size)
+        start = 0
+        for blocks in batch:
+            end = start + blocks[0].size
+            _put_back(blocks, [w[start:end] for w in wide])
+            start = end
+
+
+class _GpuBlocks:
+    """Whole arrays, and small ones gathered: on a GPU every block would be a dozen launches more."""
+
+    limit, small = 1 << 24, 1 << 18  # elements
+
+    def __init__(self, rule, xp, work, count, numbers):
+        self.rule, self.xp, self.work, self.numbers = rule, xp, work, numbers
+
+    def run(self, blocks):
+        wide = [b if b.dtype == self.work else b.astype(self.work) for b in blocks]
+        self.rule(self.xp, *wide, **self.numbers)
+        _put_back(blocks, wide)
+
+    def run_gathered(self, batch):
+        wide = [self.xp.concatenate(slot, dtype=self.work) for slot in zip(*batch)]
+        self.rule(self.xp, *wide, **self.numbers)
+        start = 0
+        for blocks in batch:
+            end = start + blocks[0].size
+            _put_back(blocks, [w[start:end] for w in wide])
+            start = end
+
+
+def _put_back(blocks, wide):
+    for i, (b, w) in enumerate(zip(blocks, wide)):
+        if b is not w and i != 1:
+            b[...] = w
+
+
+_kept = threading.local()
+
+
+def _scratch(work, size, count):
+    """``count`` arrays of this thread's own, the same ones at every call."""
+    held = _kept.__dict__.setdefault(work.char, [])
+    if held and held[0].size != size:
+        held.clear()
+    while len(held) < count:
+        held.append(np.empty(size, work))
+    return held[:count]

@@ -91,7 +91,8 @@ class NAdam(Elementwise):
         m += (g - m) * (1 - b1)
         v *= b2
         v += g * g * (1 - b2)
-        p -= (g * (lr * of_g) + m * (lr * of_m)) / (xp.sqrt(v) * bias2**-0.5 + eps)
+        root = bias2**0.5  # over the whole fraction: one pass less than under sqrt(v)
+        p -= (g * (lr * root * of_g) + m * (lr * root * of_m)) / (xp.sqrt(v) + eps * root)
 
 
 def _mu(group, t):

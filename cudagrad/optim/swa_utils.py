@@ -83,8 +83,9 @@ def _towards(xp, average, value, *, weight):
 
 def _move_towards(averages, values, weight):
     for average, value in zip(averages, values):
-        if average.dtype.category < 2:  # integers: to the number below in size, as a cast does
-            average.array[...] = average.array + (value.array - average.array) * weight
+        if average.dtype.category < 2:  # integers: in float32, then cut off as a cast does
+            start = average.array.astype(np.float32)
+            average.array[...] = start + (value.array - start) * np.float32(weight)
         else:
             sweep(_towards, [[average.array, value.array]], {"weight": weight})
         bump(average)

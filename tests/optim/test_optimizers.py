@@ -486,7 +486,7 @@ def test_twenty_steps_and_the_state_are_those_of_pytorch(name, options, dtype):
         for p, g in zip(theirs, gradients(step, arrays)):
             p.grad = None if g is None else torch.from_numpy(g)
         other.step()
-    # their scalars (mu_product, eta) are float32 and RMSprop's centered variance loses digits; Muon iterates in bfloat16
+    # their scalars (mu_product, eta) are float32, RMSprop's centered variance loses digits, Muon iterates in bfloat16
     tolerance = {np.float64: 2e-6, np.float32: 3e-4}[dtype]
     state, their_state = optimizer.state_dict(), other.state_dict()
     assert state["param_groups"] == their_state["param_groups"]
