@@ -239,7 +239,7 @@ def _convolve(name, ndim, input, weight, bias, stride, padding, dilation, groups
 def _check_output_padding(extra, stride, dilation):
     if any(e >= s and e >= d for e, s, d in zip(extra, stride, dilation)):
         axes = ("depth", "height", "width")[3 - max(len(extra), 2) :]
-        shown = ((1,) * (len(axes) - len(v)) + v for v in (extra, stride, dilation))
+        shown = ((one,) * (len(axes) - len(v)) + v for one, v in ((0, extra), (1, stride), (1, dilation)))
         shown = zip(("output_padding", "stride", "dilation"), shown)
         got = " ".join(f"{name}_{axis}: {v}" for name, values in shown for axis, v in zip(axes, values))
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {got}")

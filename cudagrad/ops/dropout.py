@@ -128,9 +128,9 @@ def dropout1d(input, p=0.5, training=True):
 def _warn_ndim(name, input, spatial):
     warnings.warn(
         f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will result in an error in a "
-        f"future release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
-        f"exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, and "
-        f"an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
+        "future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
+        f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
+        f"dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
         stacklevel=4,
     )
 

@@ -86,8 +86,9 @@ def pad_edges(xp, x, *, widths, mode):
         out[_on(axis, slice(wide[0], wide[0] + n))] = x
         for into, taken in _sources(mode, n, *wide):
             out[_on(axis, into)] = x[_on(axis, taken)]
-        x = out[_on(axis, slice(max(-before, 0), out.shape[axis] - max(-after, 0)))]
-    return x.copy() if x.base is not None else x
+        cut = slice(max(-before, 0), out.shape[axis] - max(-after, 0))
+        x = out if min(before, after) >= 0 else out[_on(axis, cut)].copy()
+    return x if any(map(any, widths)) else x.copy()
 
 
 @op(x=lambda m, g, widths, mode: m.pad_edges(g, widths=widths, mode=mode))
@@ -186,8 +187,8 @@ def _check(input, pairs, mode):
         n = shape[axis]
         if mode == "reflect" and max(before, after) >= n:
             raise RuntimeError(
-                f"Argument #{4 + 2 * back}: Padding size should be less than the corresponding input dimension, but got: "
-                f"padding ({before}, {after}) at dimension {axis} of input {shape}"
+                f"Argument #{4 + 2 * back}: Padding size should be less than the corresponding input dimension, but "
+                f"got: padding ({before}, {after}) at dimension {axis} of input {shape}"
             )
         if mode == "circular" and n + before + after < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")

@@ -1,378 +1,260 @@
-"""Samples of distributions whose parameters are tensors: ops that are pure functions of their (seed, offset)."""
+"""Values between the elements of an image, at places that a grid names; and the grid of an affine map."""
 
-import math
+import itertools
+import warnings
 
-import numpy as np
-
-from .. import dtypes
-from ..backend import variates, xp_of
-from ..core.generator import generator_of
-from ..core.inplace import check_writable, overwrite
-from ..core.op import TABLE, op
+from ..backend import xp_of
+from ..core.op import TABLE
 from ..core.promote import not_tensor
-from ..core.tensor import Tensor, strided
-from .casting import to_dtype
-from .factory import finish, number_of, size_of, target_of, wanted
-from .outputs import placed
-from .random import drawn
+from ..core.tensor import Tensor, wrap
+from .checks import refuse
+from .places import area, flat_index, take_places
+from .taps import cubic_weight
 
-__all__ = ("bernoulli", "binomial", "multinomial", "normal", "poisson")
-
-TRIES = 64  # attempts of a rejection method, each with an offset of its own; one in ten fails, so 10^-64 are left over
+MODES = ("bilinear", "nearest", "bicubic")
+PADDINGS = ("zeros", "border", "reflection")
 
 
-def _nothing(g):
-    """A sample does not follow its parameters smoothly: no gradient, as zeros, also where g is infinite."""
-    return (g != g) * 0.0
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """``input`` at the places of ``grid``, whose last axis holds (x, y) or (x, y, z) in [-1, 1], x along the last axis.
+
+    ``padding_mode``: what lies outside is 0, the border, or the mirror image. ``align_corners``: -1 and 1 are the
+    centres of the corner elements, not their outer corners.
+
+    Shapes      input [N,C,H,W], grid [N,I,J,2] -> [N,C,I,J]; input [N,C,D,H,W], grid [N,I,J,K,3] -> [N,C,I,J,K]
+    Derivative  by input: g times the weights, added up; by grid: the slope between the neighbours
+    Raises      RuntimeError where shapes or dtypes do not fit, ValueError for an unknown mode
+    Source      Jaderberg et al. 2015, arXiv:1506.02025, section 3.3
+    """
+    _check(input, grid, mode, padding_mode)
+    if align_corners is None:
+        _warn()
+        align_corners = False
+    sizes = tuple(input.shape[2:])
+    out_shape = (*input.shape[:2], *grid.shape[1:-1])
+    x = input.reshape(*input.shape[:2], area(sizes))  # [N,C,S]
+    places = grid.reshape(grid.shape[0], -1, len(sizes)).unbind(-1)[::-1]  # an axis each: [N,P]
+    places = [_to_elements(p, n, align_corners) for p, n in zip(places, sizes)]
+    if mode == "bicubic":
+        return _bicubic(x, places, sizes, padding_mode, align_corners).reshape(out_shape)
+    places = [_into(p, n, padding_mode, align_corners) for p, n in zip(places, sizes)]
+    return (_nearest if mode == "nearest" else _linear)(x, places, sizes).reshape(out_shape)
 
 
-def _next(input, generator, calls=1):
-    return generator_of(input.device, generator).draw(calls)
+def _to_elements(place, size, align_corners):
+    """From [-1, 1] to element numbers."""
+    return (place + 1) * ((size - 1) / 2) if align_corners else ((place + 1) * size - 1) * 0.5
 
 
-def _floating(kernel, input, name="normal"):
-    if not isinstance(input, Tensor):
-        raise not_tensor(TABLE[name], input)
-    if input.dtype.category != 2:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
+# ---- places outside
 
 
-# ---- bernoulli
+def _into(place, size, padding_mode, align_corners):
+    """The place brought into [0, size - 1] by border or reflection; as it is for zeros."""
+    if padding_mode == "zeros":
+        return place
+    if padding_mode == "reflection":
+        place = _reflected(place, *((0, size - 1) if align_corners else (-0.5, size - 0.5)))
+    return _clipped(place, size - 1)
 
 
-def _bernoulli(input, p=None, *, generator=None):
-    if not isinstance(input, Tensor):
-        raise not_tensor(TABLE["bernoulli"], input)
-    if p is None:
-        _floating("bernoulli_tensor_cpu_" + ("self_" if input.dtype.is_complex else "p_"), input, "bernoulli")
-        _check_chances(input.array)
-    else:
-        _check_chance(p)
-    return input, p, *_next(input, generator)
+def _clipped(place, last):
+    """Within (0, last) itself; elsewhere the border, without slope, as PyTorch has it also on the border itself."""
+    xp = xp_of(place.array)
+    inside = (place.array > 0) & (place.array < last)
+    border = xp.where(place.array >= last, xp.array(last, place.array.dtype), xp.zeros((), place.array.dtype))
+    return TABLE["only"].raw(place, wrap(inside)) + wrap(xp.where(inside, xp.zeros((), border.dtype), border))
 
 
-def _check_chance(p):
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+def _reflected(place, low, high):
+    """The place mirrored at low and high until it lies between them."""
+    span = high - low
+    if span == 0:
+        return place * 0
+    xp, p = xp_of(place.array), place.array - low
+    away = xp.abs(p)
+    flips = xp.floor(away / span)
+    back = flips % 2 == 1
+    sign = xp.where(back, -1, 1).astype(p.dtype) * xp.where(p < 0, -1, 1).astype(p.dtype)
+    # away - flips * span, or span minus that, and low: a line of slope sign through the place
+    mirrored = xp.where(back, span - (away - flips * span), away - flips * span) + low
+    rest = (mirrored - sign * place.array).astype(p.dtype)
+    return place * wrap(sign) + wrap(rest)
 
 
-def _check_chances(array):
-    if not ((array >= 0) & (array <= 1)).all():
-        raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
-            "so, please report an enhancement request to PyTorch.)"
+def _held(xp, places, sizes):
+    """``(flat index, whether it lies inside)`` of whole places, those outside brought to the border."""
+    inside = True
+    kept = []
+    for p, n in zip(places, sizes):
+        inside = inside & (p >= 0) & (p <= n - 1)
+        kept.append(xp.clip(xp.nan_to_num(p), 0, n - 1).astype(xp.int64))
+    return flat_index(xp, kept, sizes), inside
+
+
+def _taken(x, places, sizes):
+    """x at whole places (arrays [N,P]), 0 outside."""
+    xp = xp_of(x.array)
+    index, inside = _held(xp, places, sizes)
+    out = take_places(x, wrap(index[:, None]))
+    return out if inside.all() else TABLE["only"].raw(out, wrap(inside[:, None]))
+
+
+# ---- modes
+
+
+def _nearest(x, places, sizes):
+    xp = xp_of(x.array)
+    out = _taken(x, [xp.rint(p.array) for p in places], sizes)
+    for p in places:
+        if p.node is not None:  # a gradient of zeros, not none
+            out = out + TABLE["only"].raw(p, wrap(xp.zeros((), bool))).unsqueeze(1)
+    return out
+
+
+def _linear(x, places, sizes):
+    xp = xp_of(x.array)
+    low = [xp.floor(p.array) for p in places]
+    part = [p - wrap(w) for p, w in zip(places, low)]
+    total = None
+    for corner in itertools.product((0, 1), repeat=len(sizes)):
+        weight = None
+        for up, f in zip(corner, part):
+            f = f if up else 1 - f
+            weight = f if weight is None else weight * f
+        term = _taken(x, [w + up for w, up in zip(low, corner)], sizes) * weight.unsqueeze(1)
+        total = term if total is None else total + term
+    return total
+
+
+def _bicubic(x, places, sizes, padding_mode, align_corners):
+    xp = xp_of(x.array)
+    low = [xp.floor(p.array) for p in places]
+    part = [p - wrap(w) for p, w in zip(places, low)]
+    weights = [[_cubic(f - k) for k in range(-1, 3)] for f in part]
+    total = None
+    for i, j in itertools.product(range(4), repeat=2):
+        near = [w + (k - 1) for w, k in zip(low, (i, j))]
+        if padding_mode != "zeros":
+            near = [_into(wrap(p), n, padding_mode, align_corners).array for p, n in zip(near, sizes)]
+        term = _taken(x, near, sizes) * (weights[0][i] * weights[1][j]).unsqueeze(1)
+        total = term if total is None else total + term
+    return total
+
+
+def _cubic(distance, a=-0.75):
+    """``taps.cubic_weight`` of a Tensor; which piece it is, is constant."""
+    d = distance.abs()
+    if distance.node is None:
+        return wrap(cubic_weight(d.array, a).astype(d.array.dtype))
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((d - 5) * d + 8) * d * a - 4 * a
+    only = TABLE["only"].raw
+    array = d.array
+    return only(near, wrap(array <= 1)) + only(far, wrap((array > 1) & (array < 2)))
+
+
+# ---- checks
+
+
+def _warn():
+    warnings.warn(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+        "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+        stacklevel=3,
+    )
+
+
+def _check(input, grid, mode, padding_mode):
+    if mode not in MODES:
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
+    if padding_mode not in PADDINGS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+            f"but got: '{padding_mode}'"
+        )
+    for t in (input, grid):
+        if not isinstance(t, Tensor):
+            raise not_tensor(TABLE["take_places"], input, grid)
+    came = f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+    if input.shape[0] != grid.shape[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {came}")
+    axes = input.ndim - 2
+    if grid.shape[-1] != axes:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {axes} in last dimension, but got grid with sizes "
+            f"{list(grid.shape)}"
+        )
+    if grid.ndim != input.ndim or axes not in (2, 3):
+        kind = 4 if axes == 2 else 5
+        raise RuntimeError(f"grid_sampler(): expected {kind}D input and grid with same number of dimensions, {came}")
+    for axis, n in enumerate(input.shape[2:], 2):
+        if n == 0:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                f"{list(input.shape)} with dimension {axis} being empty"
+            )
+    if mode == "bicubic" and axes != 2:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    refuse(f"grid_sampler_{axes}d_cpu_kernel_impl", input.array, "biuc")
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {grid.dtype.legacy}")
 
 
-@op(prepare=_bernoulli, x=lambda m, g: _nothing(g))
-def bernoulli(xp, x, *, p, seed, offset):
-    """1 with probability x (or ``p``), else 0: uniform < x.
+# ---- affine maps
 
-    Dtypes      floating, x in [0, 1]; with ``p`` any, x gives shape and dtype alone
-    Derivative  0
-    Raises      RuntimeError where a probability is outside [0, 1]
+
+def affine_grid(theta, size, align_corners=None):
+    """The grid for ``grid_sample`` whose places are theta @ (x, y, 1), or theta @ (x, y, z, 1).
+
+    Shapes      theta [N,2,3], size (N,C,H,W) -> [N,H,W,2]; theta [N,3,4], size (N,C,D,H,W) -> [N,D,H,W,3]
+    Derivative  by theta: g times the places of the plain grid, added up
+    Raises      ValueError, NotImplementedError where theta or size do not fit
     """
-    if p is not None:
-        return variates.happens(xp, seed, offset, x.size, p).reshape(x.shape).astype(x.dtype)
-    kind = x.dtype if x.dtype == np.float64 else np.float32
-    return (variates.uniform(xp, seed, offset, x.size, kind).reshape(x.shape) < x).astype(x.dtype)
+    size = tuple(int(n) for n in size)
+    axes = _check_affine(theta, size)
+    if align_corners is None:
+        _warn()
+        align_corners = False
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    xp, kind = xp_of(theta.array), theta.array.dtype
+    lines = [_line(xp, n, align_corners).astype(kind) for n in size[2:]]
+    planes = xp.meshgrid(*lines, indexing="ij")[::-1]
+    base = xp.stack([*planes, xp.ones(size[2:], kind)], -1).reshape(1, -1, axes + 1)  # [1,P,axes+1]
+    if theta.shape[0] != size[0]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {axes + 1}] but got: "
+            f"[{theta.shape[0]}, {axes + 1}]."
+        )
+    base = wrap(xp.ascontiguousarray(xp.broadcast_to(base, (size[0], *base.shape[1:]))))
+    return (base @ theta.transpose(1, 2)).reshape(size[0], *size[2:], axes)
 
 
-def bernoulli_(input, p=0.5, *, generator=None):
-    """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0, in place."""
-    check_writable(input, "bernoulli_")
-    if not isinstance(p, Tensor):
-        _check_chance(p)
-        seed, offset = _next(input, generator)
-        chosen = variates.happens(xp_of(input.array), seed, offset, input.array.size, p)
-        return overwrite(input, chosen.reshape(input.array.shape), "bernoulli_")
-    _floating("bernoulli_tensor_cpu_p_", p)
-    chances = p.detach().expand(*input.shape)
-    return overwrite(input, bernoulli(chances, generator=generator).array, "bernoulli_")
+def _line(xp, n, align_corners):
+    """The centres of n elements between -1 and 1, or with the outer two on -1 and 1."""
+    if n == 1:
+        return xp.zeros(1)
+    line = xp.linspace(-1, 1, n)
+    return line if align_corners else line * ((n - 1) / n)
 
 
-# ---- normal
-
-
-def _normal_of(mean, std, generator):
-    if std.dtype.is_complex:
-        raise RuntimeError("normal expects standard deviation to be non-complex")
-    if std.array.size and not (std.array >= 0).all():
-        raise RuntimeError("normal expects all elements of std >= 0.0")
-    return sample_normal(mean, std, *_next(mean, generator))
-
-
-@op(x=lambda m, g: _nothing(g), y=lambda m, g: _nothing(g), broadcast=True, node="Normal")
-def sample_normal(xp, x, y, *, seed, offset):
-    """Normal numbers of mean x and standard deviation y, in the dtype of x.
-
-    Derivative  0
-    """
-    shape = np.broadcast_shapes(x.shape, y.shape)
-    count, real = math.prod(shape), x.dtype
-    if x.dtype.kind == "c":
-        real = np.dtype(f"f{x.dtype.itemsize // 2}")
-        z = variates.normal(xp, seed, offset, 2 * count, real, 0.0, math.sqrt(0.5)).view(x.dtype)
-    else:
-        z = variates.normal(xp, seed, offset, count, real)
-    return z.reshape(shape) * y.astype(real) + x
-
-
-def normal(
-    mean,
-    std=None,
-    size=None,
-    *,
-    generator=None,
-    out=None,
-    dtype=None,
-    layout=strided,
-    device=None,
-    pin_memory=False,
-    requires_grad=False,
-):
-    """Normal numbers: of tensors ``mean`` and ``std`` (either may be a number), or of two numbers and a ``size``.
-
-    Shapes      mean and std broadcast against each other, or ``size``
-    Dtypes      that of mean, else of std; the default floating dtype for numbers
-    Derivative  0 by both
-    Raises      RuntimeError for a negative or complex std
-
-    >>> normal(0.0, 1.0, (2, 3)).shape
-    torch.Size([2, 3])
-    """
-    tensors = isinstance(mean, Tensor), isinstance(std, Tensor)
-    if not any(tensors):
-        if size is None or std is None:
-            got = ", ".join(type(v).__name__ for v in (mean, std) if v is not None)
-            raise TypeError(f"normal() received an invalid combination of arguments - got ({got})")
-        place = layout, device, pin_memory, requires_grad
-        return _normal_by_size(mean, std, size, generator, out, dtype, place)
-    std = 1.0 if std is None else std
-    if not tensors[1]:
-        std = _number(std, mean, "std")
-        if std.array < 0:
-            raise RuntimeError(f"normal expects std >= 0.0, but found std {std.item():g}")
-    if not tensors[0]:
-        mean = _number(mean, std, "mean")
-    if mean.dtype.category < 2:
-        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{mean.dtype.legacy}'")
-    if std.dtype.category < 2:
-        std = to_dtype(std, mean.dtype.to_real())
-    return placed("normal", _normal_of(mean, std, generator), out)
-
-
-def _number(value, like, name):
-    """A number beside a tensor, as a 0-d tensor of its real dtype on its device."""
-    value = number_of("normal", name, 1 + (name == "std"), value)
-    d = like.dtype.to_real() if like.dtype.category >= 2 else dtypes.get_default_dtype()
-    if isinstance(value, complex):
-        if name == "std":
-            raise RuntimeError("normal expects standard deviation to be non-complex")
-        d = d.to_complex()
-    return like.new_tensor(value, dtype=d)
-
-
-def _normal_by_size(mean, std, size, generator, out, dtype, place):
-    layout, device, pin_memory, requires_grad = place
-    mean, std = number_of("normal", "mean", 1, mean), number_of("normal", "std", 2, std)
-    shape, d = size_of("normal", (size,)), wanted("normal", dtype, out)
-    if d.category < 2:
-        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{d.legacy}'")
-    if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    target = out.device if out is not None else target_of(device, layout)
-    spread = std * (math.sqrt(0.5) if d.is_complex else 1.0)
-    array = drawn(variates.normal, shape, d, target, generator, 0.0 if d.is_complex else float(mean), spread)
-    if d.is_complex:
-        array += mean
-    return finish(array, requires_grad, pin_memory, out, "normal")
-
-
-# ---- multinomial
-
-
-def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """Indices drawn with probabilities in proportion to ``input``, row by row.
-
-    Shapes      input: [V] or [N, V]; out: [num_samples] or [N, num_samples]
-    Dtypes      floating; out int64
-    Raises      RuntimeError for other shapes and dtypes, for probabilities that are negative, not finite or all 0, and
-                for more samples than categories without replacement
-    Source      without replacement: Efraimidis and Spirakis 2006, the largest of input / exponential
-    """
-    _check_multinomial(input, num_samples, replacement, out)
-    p, xp = input.array.astype(np.float64), xp_of(input.array)
-    rows, categories = p.shape if p.ndim == 2 else (1, p.shape[0])
-    p = p.reshape(rows, categories)
-    seed, offset = _next(input, generator)
-    if replacement and num_samples > 1:
-        u = variates.uniform(xp, seed, offset, rows * num_samples, np.float64).reshape(rows, num_samples)
-        index = _inverse(xp, p, u)
-    else:
-        waits = variates.exponential(xp, seed, offset, p.size, np.float64).reshape(p.shape)
-        keys = xp.divide(p, waits, out=waits)
-        if num_samples == 1:
-            index = xp.argmax(keys, axis=1)[:, None]
-        else:
-            index = xp.argsort(-keys, axis=1, kind="stable")[:, :num_samples]
-    index = xp.ascontiguousarray(index, dtype=np.int64)
-    return finish(index[0] if input.array.ndim == 1 else index, out=out, name="multinomial")
-
-
-def _check_multinomial(input, num_samples, replacement, out):
-    if not isinstance(input, Tensor):
-        raise not_tensor(TABLE["bernoulli"], input)
-    if out is not None and out.dtype is not dtypes.int64:
-        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
-    if input.array.ndim not in (1, 2):
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if input.dtype.category != 2:
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.legacy}")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > input.array.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    p = input.array
-    if not ((p >= 0) & (p < np.inf)).all():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if p.size and not (p > 0).any(axis=-1).all():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-
-
-def _inverse(xp, p, u):
-    """For each row, the categories at which the running sum of p passes u times its total.
-
-    All rows are searched as one: row r lies in [r, r + 1) of a single sorted array.
-    """
-    running = xp.cumsum(p, axis=1)
-    running /= running[:, -1:]
-    last = (running < 1).sum(axis=1)[:, None]  # rounding of r + u may lead past the last category that has a chance
-    row = xp.arange(p.shape[0])[:, None]
-    found = xp.searchsorted((running + row).ravel(), (u + row).ravel(), side="right").reshape(u.shape)
-    return xp.minimum(found - row * p.shape[1], last)
-
-
-# ---- counts
-
-
-def _poisson(input, generator=None):
-    _floating("poisson_cpu", input, "poisson")
-    if not (input.array >= 0).all():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return input, *_next(input, generator, TRIES)
-
-
-@op(prepare=_poisson, x=lambda m, g: _nothing(g))
-def poisson(xp, x, *, seed, offset):
-    """Poisson numbers of rate x, in the dtype of x.
-
-    Derivative  0
-    Raises      RuntimeError for a negative rate, NotImplementedError where x is not floating
-    Source      rates from 10 on: Hoermann 1993, the transformed rejection method for Poisson, algorithm PTRS
-    """
-    rate = x.astype(np.float64).ravel()
-    small = xp.minimum(rate, 10)
-    ratios = (small / k for k in range(1, 128))
-    out = _by_inversion(xp, xp.exp(-small), ratios, variates.uniform(xp, seed, offset, rate.size, np.float64))
-    large = xp.flatnonzero(rate >= 10)
-    if large.size:
-        rate = rate[large]
-        b = 0.931 + 2.53 * xp.sqrt(rate)
-        a = -0.059 + 0.02483 * b
-        log_rate = xp.log(rate)
-        curve = a, b, rate + 0.43, 0.9277 - 3.6224 / (b - 2), 1.1239 + 1.1328 / (b - 3.4)
-
-        def log_density(k):
-            return k * log_rate - rate - _log_factorial(xp, k)
-
-        out[large] = _by_rejection(xp, curve, log_density, out.size, large, seed, offset)
-    return out.reshape(x.shape).astype(x.dtype)
-
-
-def _binomial(count, prob, generator=None):
-    for t in (count, prob):
-        _floating("binomial_cpu", t, "poisson")
-    if not (count.array >= 0).all():
-        raise RuntimeError("Total count of Binomial must be non-negative")
-    if not ((prob.array >= 0) & (prob.array <= 1)).all():
-        raise RuntimeError("Probabilities of Binomial must be in [0, 1]")
-    return count, to_dtype(prob, count.dtype), *_next(count, generator, TRIES)
-
-
-@op(prepare=_binomial, x=lambda m, g: _nothing(g), y=lambda m, g: _nothing(g), broadcast=True)
-def binomial(xp, x, y, *, seed, offset):
-    """How many of x trials succeed, each with probability y; in the dtype of x.
-
-    Derivative  0
-    Raises      RuntimeError for a negative count or a probability outside [0, 1]
-    Source      means from 10 on: Hoermann 1993, the generation of binomial random variates, algorithm BTRS
-    """
-    shape = np.broadcast_shapes(x.shape, y.shape)
-    n, p = (xp.broadcast_to(v.astype(np.float64), shape).ravel() for v in (xp.floor(x), y))
-    flipped = p > 0.5
-    p = xp.where(flipped, 1 - p, p)
-    large = xp.flatnonzero(n * p >= 10)
-    odds = p / (1 - p)
-    small = xp.where(n * p >= 10, 0, n)
-    ratios = ((small - k + 1) * odds / k for k in range(1, 128))
-    out = _by_inversion(xp, (1 - p) ** small, ratios, variates.uniform(xp, seed, offset, n.size, np.float64))
-    out = xp.minimum(out, n)
-    if large.size:
-        n, p, log_odds = n[large], p[large], xp.log(odds[large])
-        spread = xp.sqrt(n * p * (1 - p))
-        b = 1.15 + 2.53 * spread
-        a = -0.0873 + 0.0248 * b + 0.01 * p
-        curve = a, b, n * p + 0.5, 0.92 - 4.2 / b, (2.83 + 5.1 / b) * spread
-        mode = xp.floor((n + 1) * p)
-        at_mode = _log_factorial(xp, mode) + _log_factorial(xp, n - mode)
-
-        def log_density(k):
-            density = at_mode - _log_factorial(xp, k) - _log_factorial(xp, xp.maximum(n - k, 0)) + (k - mode) * log_odds
-            return xp.where(k > n, -np.inf, density)
-
-        out[large] = _by_rejection(xp, curve, log_density, out.size, large, seed, offset)
-        n = xp.broadcast_to(xp.floor(x).astype(np.float64), shape).ravel()
-    return xp.where(flipped, n - out, out).reshape(shape).astype(x.dtype)
-
-
-def _log_factorial(xp, k):
-    return TABLE["lgamma"].forward(xp, k + 1)
-
-
-def _by_inversion(xp, first, ratios, u):
-    """The smallest k whose distribution function passes u: P(0) = first, P(k) = P(k - 1) * ratio."""
-    term, total, out = first, first.copy(), xp.zeros_like(u)
-    for ratio in ratios:
-        more = u >= total
-        if not more.any():
-            break
-        out += more
-        term = term * ratio
-        total += term
-    return out
-
-
-def _by_rejection(xp, curve, log_density, count, where, seed, offset):
-    """Hoermann's transformed rejection, for the elements ``where`` of ``count``.
-
-    Attempt t takes the 64-bit numbers 2i and 2i + 1 of call offset + t, t = 1, 2, ...; the first that is taken counts.
-    """
-    a, b, center, quick, scale = curve
-    out, left = xp.floor(center), xp.ones(center.shape, bool)
-    for t in range(1, TRIES):
-        pair = variates.uniform(xp, seed, (offset + t) % 2**64, 2 * count, np.float64).reshape(count, 2)[where]
-        u, v = pair[:, 0] - 0.5, pair[:, 1]
-        edge = xp.maximum(0.5 - xp.abs(u), 1e-100)
-        k = xp.floor((2 * a / edge + b) * u + center)
-        height = xp.log(xp.maximum(v, 1e-300) * scale / (a / edge**2 + b))
-        taken = (edge >= 0.07) & (v <= quick) | (k >= 0) & (height <= log_density(xp.maximum(k, 0)))
-        taken &= left
-        out[taken] = k[taken]
-        left &= ~taken
-        if not left.any():
-            break
-    return out
-
-
-METHODS = {"bernoulli": bernoulli, "bernoulli_": bernoulli_, "multinomial": multinomial}
+def _check_affine(theta, size):
+    if not isinstance(theta, Tensor):
+        raise not_tensor(TABLE["take_places"], theta)
+    if theta.dtype.category != 2:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    axes = len(size) - 2
+    if axes not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
+            f"Got size {size}."
+        )
+    if theta.ndim != 3 or tuple(theta.shape[-2:]) != (axes, axes + 1):
+        raise ValueError(
+            f"Expected a batch of {axes}D affine matrices of shape Nx{axes}x{axes + 1} for size {size}. "
+            f"Got {theta.shape}."
+        )
+    return axes
