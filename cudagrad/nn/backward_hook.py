@@ -2,9 +2,10 @@
 
 import warnings
 
+from ..backend import xp_of
 from ..core.function import Function
 from ..core.modes import is_grad_enabled
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 
 
 class BackwardHookFunction(Function):
@@ -25,13 +26,15 @@ class BackwardHook:
 
     def __init__(self, module, user_hooks, user_pre_hooks):
         self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
-        self.grad_outputs = None
+        self.grad_outputs, self.zeros = None, {}
         self.inputs = self.outputs = None  # places of the tensors; None where none of them requires a gradient
         self.n_inputs = self.n_outputs = -1
 
     def setup_input_hook(self, args):
         """The arguments to call forward with."""
         self.n_inputs = len(args)
+        # A tensor that wants no gradient has zeros for one; only what is no tensor has None.
+        self.zeros = {i: _zeros(t) for i, t in enumerate(args) if isinstance(t, Tensor) and not t.requires_grad}
         args, self.inputs = _through_one_node(args, self._inputs_done)
         return args
 
@@ -58,7 +61,8 @@ class BackwardHook:
         """After the inputs' node; it may run without the outputs' one, in a second derivative."""
         if self.grad_outputs is None:
             return None
-        grads = _spread(grad_inputs, self.inputs, self.n_inputs)
+        grads = [self.zeros[i]() if i in self.zeros else g for i, g in zip(self.inputs, grad_inputs)]
+        grads = _spread(grads, self.inputs, self.n_inputs)
         for hook in self.user_hooks:
             got = hook(self.module, grads, self.grad_outputs)
             if got is not None:
@@ -82,6 +86,12 @@ class BackwardHook:
                     "all gradients."
                 )
         self.grad_outputs = None
+
+
+def _zeros(t):
+    """A function that makes zeros like ``t`` without keeping ``t`` alive."""
+    zeros, shape, dtype = xp_of(t.array).zeros, t.array.shape, t.array.dtype
+    return lambda: wrap(zeros(shape, dtype))
 
 
 def _spread(grads, places, count):

@@ -1,7 +1,7 @@
 """One direction of one GRU layer as one node."""
 
 from ..core.op import op
-from .recurrent_steps import by_ones, columns, gradients, half, joined, narrowed, spans, start_of, widened
+from .recurrent_steps import by_ones, columns, gradients, half, joined, narrowed, spans, start_of, turned, widened
 
 
 class _Cell:
@@ -31,14 +31,10 @@ def _joint(m, g, x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse):
 def _forward(xp, x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse):
     """The outputs, and by row: the gates r, u, n, the state before the step, and its part of the new gate."""
     n, width = x.shape[0], h.shape[1]
-    # sigmoid(z) = (1 + tanh(z / 2)) / 2, with r and u halved first
-    scale = xp.full(3 * width, 0.5, x.dtype)
-    scale[2 * width :] = 1
-    w_hh = w_hh.T * scale
-    gates = x.dot(w_ih.T * scale)
+    w_hh = turned(xp, w_hh, sizes)
+    gates = x.dot(w_ih.T)
     if b_ih is not None:
-        gates += b_ih * scale
-        b_hh = b_hh * scale
+        gates += b_ih
     out, before, new_h = (xp.empty((n, width), x.dtype) for _ in range(3))
     h = h.copy()
     for start, count in spans(sizes, reverse):
@@ -49,6 +45,7 @@ def _forward(xp, x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse):
             zh += b_hh
         ru = z[:, : 2 * width]
         ru += zh[:, : 2 * width]
+        ru *= 0.5  # sigmoid(z) = (1 + tanh(z / 2)) / 2
         xp.tanh(ru, out=ru)
         ru *= 0.5
         ru += 0.5

@@ -1,7 +1,7 @@
 """One direction of one LSTM layer as one node."""
 
 from ..core.op import op
-from .recurrent_steps import by_ones, columns, gradients, half, joined, narrowed, spans, start_of, widened
+from .recurrent_steps import by_ones, columns, gradients, half, joined, narrowed, spans, start_of, turned, widened
 
 
 class _Cell:
@@ -31,13 +31,15 @@ def _joint(m, g, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
 def _forward(xp, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
     """The outputs, and by row: the gates, the state and the cell before the step, tanh of the cell after it."""
     n, width = x.shape[0], c.shape[1]
-    # sigmoid(z) = (1 + tanh(z / 2)) / 2: with i, f and o halved first, one tanh serves all four gates.
-    scale = xp.full(4 * width, 0.5, x.dtype)
-    scale[2 * width : 3 * width] = 1
-    w_hh = w_hh.T * scale
-    gates = x.dot(w_ih.T * scale)
+    # sigmoid(z) = (1 + tanh(z / 2)) / 2: one tanh serves all four gates. Whole arrays of factors take 4 us a step
+    # (32 x 512), where two numbers on two slices take 18.
+    factor = xp.full((c.shape[0], 4 * width), 0.5, x.dtype)
+    factor[:, 2 * width : 3 * width] = 1
+    shift = 1 - factor
+    w_hh = turned(xp, w_hh, sizes)
+    gates = x.dot(w_ih.T)
     if b_ih is not None:
-        gates += (b_ih + b_hh) * scale
+        gates += b_ih + b_hh
     before, cells, tanh_c = (xp.empty((n, k), x.dtype) for k in (h.shape[1], width, width))
     out = xp.empty((n, h.shape[1]), x.dtype)
     h, c = h.copy(), c.copy()
@@ -46,10 +48,10 @@ def _forward(xp, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
         before[at], cells[at] = h[top], c[top]
         z = gates[at]
         z += h[top].dot(w_hh)
+        z *= factor[top]
         xp.tanh(z, out=z)
-        for q in (z[:, : 2 * width], z[:, 3 * width :]):
-            q *= 0.5
-            q += 0.5
+        z *= factor[top]
+        z += shift[top]
         new = z[:, width : 2 * width] * c[top]
         new += z[:, :width] * z[:, 2 * width : 3 * width]
         c[top] = new
@@ -87,9 +89,8 @@ def _fused(xp, g, x, c, w_ih, w_hh, b_ih, b_hh, w_hr, needs, sizes, reverse, gat
             d = d.dot(w_hr)
         dc_top += d * through_c[at]
         z, k = dz[at], slope[at]
-        for gate in range(3):
-            columns_of_gate = slice(gate * width, (gate + 1) * width)
-            xp.multiply(k[:, columns_of_gate], dc_top, out=z[:, columns_of_gate])
+        ifu = z.reshape(count, 4, width)[:, :3]
+        xp.multiply(k.reshape(count, 4, width)[:, :3], dc_top[:, None], out=ifu)
         xp.multiply(k[:, 3 * width :], d, out=z[:, 3 * width :])
         dh[top] = z.dot(w_hh)
         dc_top *= f[at]

@@ -1,7 +1,7 @@
 """One direction of one simple recurrent layer as one node."""
 
 from ..core.op import op
-from .recurrent_steps import by_ones, gradients, half, narrowed, spans, start_of, widened
+from .recurrent_steps import by_ones, gradients, half, narrowed, spans, start_of, turned, widened
 
 
 class _Tanh:
@@ -45,7 +45,7 @@ def _forward(xp, x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse, relu):
     if b_ih is not None:
         out += b_ih + b_hh
     before = xp.empty_like(out)
-    h, w_hh = h.copy(), xp.ascontiguousarray(w_hh.T)
+    h, w_hh = h.copy(), turned(xp, w_hh, sizes)
     for start, count in spans(sizes, reverse):
         at, top = slice(start, start + count), slice(count)
         before[at] = h[top]

@@ -108,7 +108,7 @@ def test_a_full_backward_hook_fires_with_none_where_no_input_requires_grad():
     assert seen == [((None,), 1.0)]
 
 
-def test_inputs_that_are_no_tensors_or_constant_get_none():
+def test_constant_inputs_get_zeros_and_what_is_no_tensor_none():
     class Three(nn.Module):
         def forward(self, a, n, b):
             return a * n + b, a
@@ -119,7 +119,7 @@ def test_inputs_that_are_no_tensors_or_constant_get_none():
     out, _ = m(a, 3, b)
     out.backward()
     (ga, gn, gb), (g0, g1) = seen[0]
-    assert ga.item() == 3.0 and gn is None and gb is None and g0.item() == 1.0 and g1 is None
+    assert ga.item() == 3.0 and gn is None and gb.item() == 0.0 and g0.item() == 1.0 and g1 is None
 
 
 def test_a_wrong_number_of_gradients_is_refused():

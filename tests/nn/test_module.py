@@ -103,8 +103,9 @@ def test_bad_buffers_and_modules_are_refused():
         m.register_buffer("x", 3)
     with pytest.raises(TypeError, match="^int is not a Module subclass$"):
         m.add_module("x", 3)
-    with pytest.raises(KeyError, match="module name can't contain"):
+    with pytest.raises(KeyError) as e:
         m.add_module("x.y", Linear())
+    assert e.value.args[0] == 'module name can\'t contain ".", got: x.y'
     with pytest.raises(TypeError, match=r"^cannot assign 'torch.FloatTensor' object to parameter 'x'"):
         m.register_parameter("x", cg.zeros(1))
 
@@ -349,7 +350,7 @@ def test_a_parameter_honours_requires_grad_and_shares_memory():
     assert p.requires_grad and p.is_leaf and p.data_ptr() == data.data_ptr()
     assert not nn.Parameter(data, requires_grad=False).requires_grad
     assert repr(p) == "Parameter containing:\ntensor([0., 0.], requires_grad=True)"
-    with pytest.raises(RuntimeError, match="^only Tensors of floating point and complex dtype can require gradients"):
+    with pytest.raises(RuntimeError, match="^Only Tensors of floating point and complex dtype can require gradients$"):
         nn.Parameter(cg.zeros(2, dtype=cg.int64))
     assert nn.Parameter().shape == (0,)
     assert type(p * 1) is cg.Tensor and not isinstance(p * 1, nn.Parameter)
