@@ -6,7 +6,7 @@ from .. import dtypes, errors
 from ..core.modes import SPACE
 from ..core.op import TABLE, op
 from ..core.tensor import Tensor
-from .masks import is_complex
+from .masks import complex_valued
 
 __all__ = (
     *("real", "imag", "conj", "conj_physical", "resolve_conj", "resolve_neg", "angle", "polar", "complex"),
@@ -156,7 +156,7 @@ def angle(input, *, out=None):
 
 
 def _angle_back(m, g, x):
-    if not is_complex(x):
+    if not complex_valued(x):
         return m.null(g)
     squares = m.copy_real(x * m.conj(x))
     zero = squares == 0

@@ -7,7 +7,7 @@ __all__ = ()
 _INTEGERS = {2: "int16", 4: "int32", 8: "int64"}  # of the same size as an element
 
 
-def is_complex(x):
+def complex_valued(x):
     """Whether an array or a Tensor is complex: formulas run on both."""
     return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
 

@@ -4,7 +4,7 @@ import math
 
 from ..core.op import op
 from .checks import not_implemented
-from .masks import is_complex
+from .masks import complex_valued
 
 __all__ = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan"),
@@ -259,7 +259,7 @@ def _sign(x):
 
 def _sgn_back(m, g, x, out):
     """What of g turns out, which stays on the unit circle: g less its part along out, over the length of x."""
-    if not is_complex(x):
+    if not complex_valued(x):
         return m.null(g)
     length = m.abs(x)
     return m.only(g - out * m.copy_real(g * m.conj(out)), length != 0) / (length + (length == 0))

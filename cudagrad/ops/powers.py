@@ -6,7 +6,7 @@ from ..core.promote import cast, lift
 from ..core.tensor import Tensor
 from .casting import to_dtype
 from .checks import no_overload, not_implemented, number, types_of
-from .masks import is_complex
+from .masks import complex_valued
 
 __all__ = ("pow", "float_power", "square", "sqrt", "rsqrt")
 METHODS = __all__
@@ -105,7 +105,7 @@ def _base_back(m, g, x, y):
 
 def _exponent_back(m, g, x, y, out):
     # 0^y is 0 on one side and infinite on the other: the derivative is 0 where it is not -inf.
-    zero = x == 0 if is_complex(y) else (x == 0) & (y >= 0)
+    zero = x == 0 if complex_valued(y) else (x == 0) & (y >= 0)
     return m.only(g * (out * m.log(x + zero)), ~zero)
 
 

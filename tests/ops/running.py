@@ -167,6 +167,15 @@ def weights_for(results, seed):
     return [w if r.dtype.kind in "fc" else None for r, w in zip(results, made)]
 
 
+def complexified(given, places, seed):
+    """The call with a random imaginary part on the arrays at ``places``."""
+    arrays = arrays_of(given)
+    imaginary = directions(arrays, seed)
+    for p in places:
+        arrays[p] = np.asarray(arrays[p] + 0.5j * imaginary[p].real)
+    return replaced(given, arrays)
+
+
 def slope(function):
     """The derivative of ``function(t)`` at 0 by the five-point rule."""
     near = function(STEP) - function(-STEP)

@@ -271,11 +271,8 @@ def test_complex_numbers_follow_the_definition_and_its_derivatives(case, device)
     for i, given_input in enumerate(case.inputs):
         real = given_input.given(i)
         places = run.differentiable(case, real)
-        arrays = run.arrays_of(real)
-        imaginary = run.directions(arrays, 7000 + i)
-        for p in places:
-            arrays[p] = np.asarray(arrays[p] + 0.5j * imaginary[p])
-        given = run.replaced(real, arrays)
+        given = run.complexified(real, places, 7000 + i)
+        arrays = run.arrays_of(given)
         what = f"{case.name} {given_input!r} complex"
         expected = run.reference(case, given)
         for g, e in zip(results_of(case, run.tensors(given, device)[0]), expected, strict=True):
