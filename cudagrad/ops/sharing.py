@@ -1,6 +1,7 @@
 """Tensors over memory that NumPy, CuPy, buffers and DLPack hold: shared, not copied, wherever that is possible."""
 
 import builtins
+import ctypes
 
 import numpy as np
 
@@ -163,8 +164,20 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
         array = build(Device("cuda", ext_tensor.__dlpack_device__()[1]), lambda xp: xp.from_dlpack(ext_tensor))
     else:
         array = checked(np.from_dlpack(ext_tensor))
+        if not array.flags.writeable and not isinstance(ext_tensor, np.ndarray):
+            array = _writable(array)
     t = wrap(canonical(array))
     return t.to(device=t.device if device is None else device, dtype=t.dtype, copy=builtins.bool(copy))
+
+
+def _writable(array):
+    """The same memory, writable: NumPy forbids writing to all that comes by the older protocol, which cannot say."""
+    if array.size == 0:
+        return array.copy()
+    length = array.itemsize + sum((n - 1) * s for n, s in zip(array.shape, array.strides))
+    memory = (ctypes.c_char * length).from_address(array.__array_interface__["data"][0])
+    memory.owner = array
+    return np.ndarray(array.shape, array.dtype, memory, 0, array.strides)
 
 
 def to_dlpack(tensor):
