@@ -69,6 +69,11 @@ def to_device(array, target):
     return _cuda().from_host(array if here.type == "cpu" else _cuda().to_host(array), target)
 
 
+def copy_of(array):
+    """A copy whose axes lie in memory in the same order."""
+    return array.copy(order="K")
+
+
 def empty(shape, d, target=None):
     """An uninitialised array of dtype ``d`` (ours) on ``target``."""
     target = resolve(target)

@@ -4,6 +4,7 @@ import sys
 import weakref
 
 from .. import errors
+from ..backend import copy_of
 from .modes import MODE, SPACE
 from .node import LASTWRITE, make, outside, rule, send, tick
 from .op import TABLE
@@ -27,7 +28,7 @@ def share(t, x, op, options):
     counter = t.version = counter_of(x)
     if counter is INFERENCE:
         return
-    t.view = x, op, options, None if MODE.grad else "no_grad"
+    t.link = x, op, options, None if MODE.grad else "no_grad"
     views = counter[2]
     if views is None:
         counter[2] = [weakref.ref(t)]
@@ -40,16 +41,16 @@ def share(t, x, op, options):
 
 def multi_view(t, maker):
     """Mark ``t`` as one of several views made by the function of node name ``maker``: it may not be written to."""
-    if t.view is not None:
-        t.view = (*t.view[:3], maker)
+    if t.link is not None:
+        t.link = (*t.link[:3], maker)
     return t
 
 
 def base_of(t):
     """The tensor at the root of a chain of views, and the steps ``(op, options)`` from it to ``t``."""
     steps = []
-    while t.view is not None:
-        t, op, options, _ = t.view
+    while t.link is not None:
+        t, op, options, _ = t.link
         steps.append((op, options))
     return t, tuple(reversed(steps))
 
@@ -72,7 +73,7 @@ def check_writable(x, name="the operation"):
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
             x,
         )
-    if MODE.grad and (x.node is not None or x.view is not None):
+    if MODE.grad and (x.node is not None or x.link is not None):
         _check_history(x)
     array = x.array
     if 0 in array.strides and array.size > 1 and _overlaps(array):
@@ -86,10 +87,10 @@ def check_writable(x, name="the operation"):
 def _check_history(x):
     if x.node is not None and x.node.fn is None:
         raise _refused("a leaf Variable that requires grad is being used in an in-place operation.", x)
-    if x.view is None:
+    if x.link is None:
         return
     base, _ = base_of(x)
-    made_by = x.view[3]
+    made_by = x.link[3]
     if base.node is not None and base.node.fn is None and made_by != "no_grad":
         raise _refused("a view of a leaf Variable that requires grad is being used in an in-place operation.", x)
     if made_by == "no_grad" and base.node is not None:
@@ -139,15 +140,29 @@ def _check_fits(x, t):
 
 def inplace(function, name):
     """The in-place form ``name`` of a function of tensors: runs it out of place, then writes the result into ``x``."""
+    single = "_op" in (function.__kwdefaults__ or {})  # an op, not a composition whose inner nodes save what they like
 
     def method(self, *args, **kwargs):
         check_writable(self, name)
-        recorded = MODE.grad and self.array.dtype.kind not in "biu"
-        return write(self, function(alias(self) if recorded else self, *args, **kwargs))
+        if not MODE.grad or self.array.dtype.kind in "biu":
+            return write(self, function(self, *args, **kwargs))
+        before = alias(self)
+        if not single:
+            before.array, before.version = copy_of(self.array), None
+        t = function(before, *args, **kwargs)
+        if single:
+            _keep_values(t.node, before)
+        return write(self, t)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place form of :func:`{function.__name__}`: writes the result into this tensor and returns it."
     return method
+
+
+def _keep_values(k, before):
+    """Where the op saved what it is about to overwrite, let it have a copy, as PyTorch does."""
+    if k is not None and k.fn is not None and any(value is before for value in k.saved):
+        before.array, before.version = copy_of(before.array), None
 
 
 def write(x, t):
@@ -172,7 +187,7 @@ def overwrite(x, values, name="the operation"):
     check_writable(x, name)
     x.array[...] = values
     bump(x)
-    if MODE.grad and (x.node is not None or x.view is not None):
+    if MODE.grad and (x.node is not None or x.link is not None):
         rebase(x, SPACE["wrap"](x.array))
     return x
 
@@ -196,7 +211,7 @@ def bump(x, time=None):
 
 def rebase(x, t):
     """Give ``x`` the history of ``t``, whose values it holds now, and with it the base and the views of ``x``."""
-    if x.view is None:
+    if x.link is None:
         x.node = t.node
         base = x
     else:
@@ -208,8 +223,8 @@ def rebase(x, t):
     views = base.version[2] if base.version is not None else None
     if views:
         for view in [r() for r in views]:
-            if view is not None and view.view is not None and view.view[3] != "no_grad":
-                parent, op, options, _ = view.view
+            if view is not None and view.link is not None and view.link[3] != "no_grad":
+                parent, op, options, _ = view.link
                 view.node = op.bare(parent, **dict(zip(op.options, options))).node
 
 
@@ -285,7 +300,7 @@ def _short(name):
 
 def mark(t):
     """A tensor that is not recorded, made while some thread is or was in inference mode."""
-    if MODE.inference and t.view is None:
+    if MODE.inference and t.link is None:
         t.version = INFERENCE
 
 

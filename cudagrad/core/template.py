@@ -226,7 +226,7 @@ def _result(op):
         f"    d = keep(d, {first})",
         "t = blank()",
         "t.array = d",
-        "t.version = t.view = None",
+        "t.version = t.link = None",
     ]
     if op.view:
         lines.append(f"share(t, {op.tensors[0]}, op_{op.name}, ({''.join(o + ', ' for o in op.options)}))")

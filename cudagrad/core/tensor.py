@@ -6,7 +6,7 @@ import warnings
 import weakref
 
 from .. import dtypes
-from ..backend import device_of
+from ..backend import copy_of, device_of
 from . import hooks, node
 from .inplace import INFERENCE, base_of, counter_of
 from .modes import MODE, SPACE
@@ -70,10 +70,11 @@ class _TensorMeta(type):
 class Tensor(metaclass=_TensorMeta):
     """An n-dimensional array on a device that may remember how it was made.
 
-    ``array`` is the NumPy or CuPy array; ``node`` its node in the graph, None where no gradient is wanted.
+    ``array`` is the NumPy or CuPy array; ``node`` its node in the graph, None where no gradient is wanted; ``version``
+    the counter of writes to its memory; ``link`` says of which tensor, by which op, it is a view.
     """
 
-    __slots__ = ("array", "node", "version", "view", "__dict__", "__weakref__")
+    __slots__ = ("array", "node", "version", "link", "__dict__", "__weakref__")
     __array_priority__ = 1000
 
     def __init_subclass__(cls, **kwargs):
@@ -84,7 +85,7 @@ class Tensor(metaclass=_TensorMeta):
     def _make_subclass(cls, data, requires_grad=False):
         """A tensor of class ``cls`` that shares the array of ``data`` and none of its history."""
         t = object.__new__(cls)
-        t.array, t.node, t.version, t.view = data.array, None, None, None
+        t.array, t.node, t.version, t.link = data.array, None, None, None
         if requires_grad:
             t.requires_grad = True
         return t
@@ -92,7 +93,7 @@ class Tensor(metaclass=_TensorMeta):
     def as_subclass(self, cls):
         """This tensor as an instance of a subclass, with its history."""
         t = object.__new__(cls)
-        t.array, t.node, t.version, t.view = self.array, self.node, self.version, self.view
+        t.array, t.node, t.version, t.link = self.array, self.node, self.version, self.link
         return t
 
     # ---- what it is
@@ -312,10 +313,10 @@ class Tensor(metaclass=_TensorMeta):
 
     @property
     def _base(self):
-        return None if self.view is None else base_of(self)[0]
+        return None if self.link is None else base_of(self)[0]
 
     def _is_view(self):
-        return self.view is not None
+        return self.link is not None
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add the gradients of this tensor into ``.grad`` of the leaves it was made from.
@@ -334,7 +335,7 @@ class Tensor(metaclass=_TensorMeta):
 
     def detach_(self):
         """Forget how this tensor was made, in place."""
-        if self.view is not None:
+        if self.link is not None:
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
@@ -369,7 +370,7 @@ class Tensor(metaclass=_TensorMeta):
         if id(self) in memo:
             return memo[id(self)]
         t = object.__new__(type(self))
-        t.array, t.node, t.version, t.view = copy_of(self.array), None, None, None
+        t.array, t.node, t.version, t.link = copy_of(self.array), None, None, None
         memo[id(self)] = t
         grad = self.grad
         t.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k != "_grad"})
@@ -393,7 +394,7 @@ class Tensor(metaclass=_TensorMeta):
 
 def _rebuild(cls, array, requires_grad, state):
     t = object.__new__(cls)
-    t.array, t.node, t.version, t.view = canonical(array), None, None, None
+    t.array, t.node, t.version, t.link = canonical(array), None, None, None
     t.__dict__.update(state)
     t.requires_grad = requires_grad
     return t
@@ -430,7 +431,7 @@ def wrap(array):
     """A tensor without history over ``array``, whose class decides the device."""
     t = object.__new__(Tensor)
     t.array = array
-    t.node = t.version = t.view = None
+    t.node = t.version = t.link = None
     if MODE.inference:
         t.version = INFERENCE
     return t
@@ -440,11 +441,6 @@ def canonical(array):
     """``array`` with the one dtype object that stands for its dtype, so that dtypes can be compared by identity."""
     d = dtypes.of_array(array)
     return array if array.dtype is d.numpy else array.view(d.numpy)
-
-
-def copy_of(array):
-    """A copy with the same strides, where the memory is dense, else row-major."""
-    return array.copy(order="K")
 
 
 def memory_of(array):
@@ -469,4 +465,6 @@ def check_dim(dim, ndim):
     return dim + ndim if dim < 0 else dim
 
 
-SPACE.update(Tensor=Tensor, TENSORS=set(), blank=functools.partial(Tensor.__new__, Tensor), wrap=wrap, device_of=device_of)
+SPACE.update(
+    Tensor=Tensor, TENSORS=set(), blank=functools.partial(Tensor.__new__, Tensor), wrap=wrap, device_of=device_of
+)

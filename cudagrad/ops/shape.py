@@ -253,14 +253,14 @@ def reshaping(function, name):
     def method(self, *args, **kwargs):
         check_writable(self, name)
         before = alias(self)
-        before.view = self.view
+        before.link = self.link
         live = self.version[2] if self.version is not None else None
-        children = [v for v in (r() for r in live or ()) if v is not None and v.view is not None and v.view[0] is self]
+        children = [v for v in (r() for r in live or ()) if v is not None and v.link is not None and v.link[0] is self]
         t = function(before, *args, **kwargs)
         for child in children:
-            child.view = (before, *child.view[1:])
+            child.link = (before, *child.link[1:])
         self.array, self.node, self.version = t.array, t.node, t.version
-        self.view = t.view if before.view is not None or children else None
+        self.link = t.link if before.link is not None or children else None
         return self
 
     method.__name__ = method.__qualname__ = name

@@ -88,9 +88,13 @@ def test_grad_has_the_dtype_of_the_leaf():
 
 def test_assigning_a_grad_of_another_shape_or_dtype_is_an_error():
     x = leaf(1.0, 2.0)
-    with pytest.raises(RuntimeError, match=r"^attempting to assign a gradient of size '\[3\]' to a tensor of size '\[2\]'"):
+    with pytest.raises(
+        RuntimeError, match=r"^attempting to assign a gradient of size '\[3\]' to a tensor of size '\[2\]'"
+    ):
         x.grad = cg.ones(3, dtype=cg.float64)
-    with pytest.raises(RuntimeError, match="^attempting to assign a gradient with dtype 'float' to a tensor with grad_dtype 'Double'"):
+    with pytest.raises(
+        RuntimeError, match="^attempting to assign a gradient with dtype 'float' to a tensor with grad_dtype 'Double'"
+    ):
         x.grad = cg.ones(2, dtype=cg.float32)
     with pytest.raises(TypeError, match="^assigned grad expected to be a Tensor or None but got grad of type"):
         x.grad = 1.0

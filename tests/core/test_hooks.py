@@ -240,7 +240,9 @@ def test_mark_dirty_gives_the_written_input_the_new_history():
     assert z is y
     z.sum().backward()
     assert w.grad.tolist() == [2.0]
-    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad has been used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError, match="^a leaf Variable that requires grad has been used in an in-place operation"
+    ):
         Double.apply(leaf(1.0))
 
 
@@ -393,5 +395,8 @@ def test_anomaly_detection_names_the_first_forward_value_that_is_not_finite():
     with cg.autograd.set_detect_anomaly(True):
         y = x.log()  # made here
         z = (y * 2).sum()
-        with pytest.warns(UserWarning, match="Error detected in"), pytest.raises(RuntimeError, match="(?s)made by log .*made here"):
+        with (
+            pytest.warns(UserWarning, match="Error detected in"),
+            pytest.raises(RuntimeError, match="(?s)made by log .*made here"),
+        ):
             (z * x).sum().backward()

@@ -107,7 +107,9 @@ def test_in_place_on_the_saved_output_is_noticed():
     x = leaf(1.0)
     y = x.exp()
     y.add_(1)
-    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: \[torch.DoubleTensor \[1\]\], which is output"):
+    with pytest.raises(
+        RuntimeError, match=r"modified by an inplace operation: \[torch.DoubleTensor \[1\]\], which is output"
+    ):
         y.sum().backward()
     y = x.sigmoid()
     y.add_(1).mul_(2)
@@ -179,7 +181,9 @@ def test_in_place_never_changes_the_shape():
 
 def test_expanded_memory_is_not_written_to():
     x = cg.ones(1).expand(3)
-    with pytest.raises(RuntimeError, match="^unsupported operation: more than one element of the written-to tensor refers"):
+    with pytest.raises(
+        RuntimeError, match="^unsupported operation: more than one element of the written-to tensor refers"
+    ):
         x.add_(1)
     assert x.tolist() == [1.0] * 3
 
@@ -259,7 +263,9 @@ def test_out_is_written_cast_and_resized():
     assert got is out
     assert out.tolist() == [2.0, 2.0]
     assert out._version == 1
-    with pytest.raises(RuntimeError, match="don't support automatic differentiation, but one of the arguments requires grad"):
+    with pytest.raises(
+        RuntimeError, match="don't support automatic differentiation, but one of the arguments requires grad"
+    ):
         cg.add(leaf(1.0), 1, out=cg.zeros(1))
     with pytest.raises(RuntimeError, match="^result type Float can't be cast to the desired output type Long"):
         cg.add(cg.ones(2), 1.5, out=cg.zeros(2, dtype=cg.int64))
