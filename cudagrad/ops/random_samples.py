@@ -291,25 +291,29 @@ def poisson(xp, x, *, seed, offset):
 
 
 def _binomial(count, prob, generator=None):
-    for t in (count, prob):
-        _floating("binomial_cpu", t, "poisson")
-    if not (count.array >= 0).all():
-        raise RuntimeError("Total count of Binomial must be non-negative")
-    if not ((prob.array >= 0) & (prob.array <= 1)).all():
-        raise RuntimeError("Probabilities of Binomial must be in [0, 1]")
-    return count, to_dtype(prob, count.dtype), *_next(count, generator, TRIES)
+    for name, t in (("count", count), ("prob", prob)):
+        if not isinstance(t, Tensor):
+            raise not_tensor(TABLE["binomial"], count, prob)
+        if t.dtype.category != 2:
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {t.dtype.legacy}")
+    if prob.dtype is not count.dtype:
+        raise RuntimeError(f"Found dtype {prob.dtype.legacy} but expected {count.dtype.legacy}")
+    return count, prob, *_next(count, generator, TRIES)
 
 
 @op(prepare=_binomial, x=lambda m, g: _nothing(g), y=lambda m, g: _nothing(g), broadcast=True)
 def binomial(xp, x, y, *, seed, offset):
-    """How many of x trials succeed, each with probability y; in the dtype of x.
+    """How many of x trials succeed, each with probability y; in the dtype of both.
+
+    A count below 0 counts as 0, a probability outside [0, 1] as the nearer of the two.
 
     Derivative  0
-    Raises      RuntimeError for a negative count or a probability outside [0, 1]
+    Raises      ValueError for dtypes that are not floating, RuntimeError where they differ
     Source      means from 10 on: Hoermann 1993, the generation of binomial random variates, algorithm BTRS
     """
     shape = np.broadcast_shapes(x.shape, y.shape)
-    n, p = (xp.broadcast_to(v.astype(np.float64), shape).ravel() for v in (xp.floor(x), y))
+    n, p = (xp.broadcast_to(v, shape).astype(np.float64).ravel() for v in (x, y))
+    n, p = xp.maximum(xp.floor(n), 0), xp.clip(p, 0, 1)
     flipped = p > 0.5
     p = xp.where(flipped, 1 - p, p)
     large = xp.flatnonzero(n * p >= 10)
@@ -319,21 +323,24 @@ def binomial(xp, x, y, *, seed, offset):
     out = _by_inversion(xp, (1 - p) ** small, ratios, variates.uniform(xp, seed, offset, n.size, np.float64))
     out = xp.minimum(out, n)
     if large.size:
-        n, p, log_odds = n[large], p[large], xp.log(odds[large])
-        spread = xp.sqrt(n * p * (1 - p))
-        b = 1.15 + 2.53 * spread
-        a = -0.0873 + 0.0248 * b + 0.01 * p
-        curve = a, b, n * p + 0.5, 0.92 - 4.2 / b, (2.83 + 5.1 / b) * spread
-        mode = xp.floor((n + 1) * p)
-        at_mode = _log_factorial(xp, mode) + _log_factorial(xp, n - mode)
-
-        def log_density(k):
-            density = at_mode - _log_factorial(xp, k) - _log_factorial(xp, xp.maximum(n - k, 0)) + (k - mode) * log_odds
-            return xp.where(k > n, -np.inf, density)
-
-        out[large] = _by_rejection(xp, curve, log_density, out.size, large, seed, offset)
-        n = xp.broadcast_to(xp.floor(x).astype(np.float64), shape).ravel()
+        out[large] = _binomial_by_rejection(xp, n[large], p[large], out.size, large, seed, offset)
     return xp.where(flipped, n - out, out).reshape(shape).astype(x.dtype)
+
+
+def _binomial_by_rejection(xp, n, p, count, where, seed, offset):
+    log_odds = xp.log(p / (1 - p))
+    spread = xp.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    curve = a, b, n * p + 0.5, 0.92 - 4.2 / b, (2.83 + 5.1 / b) * spread
+    mode = xp.floor((n + 1) * p)
+    at_mode = _log_factorial(xp, mode) + _log_factorial(xp, n - mode)
+
+    def log_density(k):
+        density = at_mode - _log_factorial(xp, k) - _log_factorial(xp, xp.maximum(n - k, 0)) + (k - mode) * log_odds
+        return xp.where(k > n, -np.inf, density)
+
+    return _by_rejection(xp, curve, log_density, count, where, seed, offset)
 
 
 def _log_factorial(xp, k):
