@@ -92,7 +92,7 @@ def mean(xp, x, *, dim, keepdim):
     """
     total = x.sum(dim, keepdims=keepdim)
     count = x.size if dim is None else count_of(x.shape, dim)
-    return total / (count or total.dtype.type(0))
+    return total / (count or math.nan)
 
 
 # ---- variances
@@ -132,10 +132,12 @@ def _over(a, freedom):
 
 def _variance(xp, x, dim, correction, keepdim):
     count = count_of(x.shape, dim)
-    away = x - x.sum(dim, keepdims=True) / (count or x.dtype.type(0))
+    away = x - x.sum(dim, keepdims=True) / (count or math.nan)
     squares = away.real * away.real + away.imag * away.imag if x.dtype.kind == "c" else away * away
     total = squares.sum(dim, keepdims=keepdim)
-    return total / max(count - correction, total.dtype.type(0))
+    if count > correction:
+        return total / (count - correction)
+    return xp.where(total > 0, math.inf, math.nan).astype(total.dtype)
 
 
 def _from_mean(m, x, dim):
