@@ -1,6 +1,8 @@
 """Optimizers, one file each, with PyTorch's names, keywords and state."""
 
-from . import lr_scheduler, swa_utils
+import importlib
+
+from . import lr_scheduler
 from .adadelta import Adadelta
 from .adafactor import Adafactor
 from .adagrad import Adagrad
@@ -36,3 +38,10 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+
+def __getattr__(name):
+    """``swa_utils``, when it is first asked for: its averaged model is a module, and nn takes time to import."""
+    if name == "swa_utils":
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from ..backend import xp_of
 from ..core.inplace import bump
 from ..core.tensor import wrap
 from .optimizer import GroupOptimizer
-from .options import check, check_lr, numbers_of, scalar_state, zeros_state
+from .options import check, check_lr, current, numbers_of, scalar_state, zeros_state
 
 
 class Adafactor(GroupOptimizer):
@@ -66,7 +66,8 @@ class Adafactor(GroupOptimizer):
             if not state:
                 state.update(_initial_state(p))
             bump(p)
-            _adafactor(p.array, p.grad.array, state, options)
+            with current(p.device):
+                _adafactor(p.array, p.grad.array, state, options)
 
 
 def _initial_state(p):

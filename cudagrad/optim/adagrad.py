@@ -1,9 +1,7 @@
 """Adagrad: each element's rate falls with the sum of its squared gradients."""
 
-from ..backend import xp_of
-from ..core.tensor import wrap
 from .elementwise import Elementwise, descent
-from .options import check, check_fused, check_lr, scalar_state
+from .options import check, check_fused, check_lr, filled_state, scalar_state
 
 
 class Adagrad(Elementwise):
@@ -59,9 +57,7 @@ class Adagrad(Elementwise):
         return ("sum",)
 
     def init(self, group, p):
-        value = group["initial_accumulator_value"]
-        value = complex(value, value) if p.is_complex() else value
-        return {"step": scalar_state(0.0), "sum": wrap(xp_of(p.array).full_like(p.array, value))}
+        return {"step": scalar_state(0.0), "sum": filled_state(p, group["initial_accumulator_value"])}
 
     def share_memory(self):
         """Put the sums into shared memory, so that processes that were forked add into the same ones."""

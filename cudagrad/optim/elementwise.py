@@ -7,7 +7,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.inplace import bump
 from .optimizer import GroupOptimizer
-from .options import numbers_of, scalar_state, zeros_state
+from .options import current, numbers_of, scalar_state, zeros_state
 from .program import Program, Recorder, public
 
 # A rule makes a dozen passes; in pieces of this size all but the first find their operands in the core's own cache.
@@ -71,8 +71,9 @@ class Elementwise(GroupOptimizer):
             arrays = [array, grad.array, *(slot.array for slot in slots)]
             alike.setdefault((p.device, array.dtype, scalars), []).append(arrays)
             bump(p)
-        for (_, _, scalars), items in alike.items():
-            sweep(self.rule, items, self.numbers(options, *scalars))
+        for (device, _, scalars), items in alike.items():
+            with current(device):
+                sweep(self.rule, items, self.numbers(options, *scalars))
 
     def _record(self, p, g, slots, numbers):
         """The rule over Tensors: on copies, so that no value that is saved for backward is written to later."""

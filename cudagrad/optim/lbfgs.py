@@ -8,7 +8,7 @@ from ..core.modes import enable_grad, no_grad
 from ..core.tensor import wrap
 from .line_search import strong_wolfe
 from .optimizer import Optimizer
-from .options import check, check_lr, number
+from .options import check, check_lr, current, number
 
 
 class LBFGS(Optimizer):
@@ -56,8 +56,9 @@ class LBFGS(Optimizer):
         group = self.param_groups[0]
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
-        run = _Run(group, self.state[group["params"][0]], enable_grad()(closure))
-        with np.errstate(all="ignore"):
+        first = group["params"][0]
+        run = _Run(group, self.state[first], enable_grad()(closure))
+        with np.errstate(all="ignore"), current(first.device):
             run.iterate()
         return run.first_loss
 

@@ -5,7 +5,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.inplace import bump
 from .optimizer import GroupOptimizer
-from .options import check, check_lr, numbers_of, zeros_state
+from .options import check, check_lr, current, numbers_of, zeros_state
 
 
 class Muon(GroupOptimizer):
@@ -69,7 +69,8 @@ class Muon(GroupOptimizer):
             if "momentum_buffer" not in state:
                 state["momentum_buffer"] = zeros_state(p)
             bump(p)
-            _muon(p.array, p.grad.array, state["momentum_buffer"].array, options)
+            with current(p.device):
+                _muon(p.array, p.grad.array, state["momentum_buffer"].array, options)
 
 
 def _muon(w, g, buffer, options):

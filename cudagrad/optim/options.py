@@ -1,5 +1,7 @@
 """The options and the state of optimizers: checks in PyTorch's words, Tensors as numbers, new state."""
 
+import contextlib
+
 import numpy as np
 
 from .. import dtypes, errors
@@ -20,7 +22,7 @@ def numbers_of(group):
     for name, value in group.items():
         if name == "params":
             continue
-        plain[name] = tuple(map(number, value)) if value.__class__ is tuple else number(value)
+        plain[name] = tuple(map(number, value)) if value.__class__ in (tuple, list) else number(value)
     return plain
 
 
@@ -32,7 +34,23 @@ def scalar_state(value):
 
 def zeros_state(p):
     """A tensor of zeros of the shape, dtype, memory order and device of parameter ``p``."""
-    return wrap(xp_of(p.array).zeros_like(p.array))
+    with current(p.device):
+        return wrap(xp_of(p.array).zeros_like(p.array))
+
+
+def filled_state(p, value):
+    """A tensor of ``value`` like parameter ``p``; of ``value + value i`` where p is complex."""
+    with current(p.device):
+        return wrap(xp_of(p.array).full_like(p.array, complex(value, value) if p.is_complex() else value))
+
+
+def current(device):
+    """A context in which ``device`` is the one that array arithmetic runs on."""
+    if device.type != "cuda":
+        return contextlib.nullcontext()
+    from ..backend import cuda
+
+    return cuda.on(device)
 
 
 def check(valid, first, *lines):

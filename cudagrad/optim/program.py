@@ -1,8 +1,10 @@
 """A rule of arithmetic, read once and run two ways: on blocks of arrays without temporaries, or recorded on Tensors."""
 
 import functools
+import linecache
 import operator
 import sys
+import zlib
 
 import numpy as np
 
@@ -46,8 +48,9 @@ class Program:
 def _compiled(steps, count, constants):
     """The text of ``run``, the function, and how many scratch arrays it needs."""
     source, scratch = _source(_written_in_place(steps, count), count, constants)
-    space = dict(np.__dict__)
-    exec(compile(source, "<cudagrad optim rule>", "exec"), space)
+    space, name = dict(np.__dict__), f"<cudagrad optim rule {zlib.crc32(source.encode()):08x}>"
+    linecache.cache[name] = len(source), None, source.splitlines(True), name  # tracebacks and debuggers show it
+    exec(compile(source, name, "exec"), space)
     return source, space["run"], scratch
 
 
@@ -105,7 +108,8 @@ class Recorder:
     def call(self, name, *operands, into=None):
         """Make one call; comes back as a new value, or ``into``, which from now on holds the result."""
         function = _OPERATORS.get(name) or public(name)
-        into = into or _Value(self, None)
+        if into is None:
+            into = _Value(self, None)
         into.held = function(*[v.held if v.__class__ is _Value else v for v in operands])
         return into
 

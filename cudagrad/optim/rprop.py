@@ -1,9 +1,7 @@
 """Rprop: steps by the sign of the gradient alone, each element with a step size of its own."""
 
-from ..backend import xp_of
-from ..core.tensor import wrap
 from .elementwise import Elementwise
-from .options import check, check_lr
+from .options import check, check_lr, filled_state
 
 
 class Rprop(Elementwise):
@@ -49,9 +47,7 @@ class Rprop(Elementwise):
 
     def init(self, group, p):
         state = super().init(group, p)
-        lr = float(group["lr"])
-        lr = complex(lr, lr) if p.is_complex() else lr
-        return {**state, "step_size": wrap(xp_of(p.array).full_like(p.array, lr))}
+        return {**state, "step_size": filled_state(p, float(group["lr"]))}
 
     def numbers(self, group, t):
         names = ("etaminus", "etaplus", "step_min", "step_max")

@@ -162,7 +162,7 @@ def update_bn(loader, model, device=None):
 
     A batch that is a list or tuple is fed by its first entry. The model's mode and the layers' momentum are kept.
     """
-    from ..nn.modules.batchnorm import _BatchNorm
+    from ..nn.batchnorm import _BatchNorm
 
     layers = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not layers:

@@ -263,6 +263,20 @@ def test_wrong_options_are_refused_in_pytorchs_words(make, kind, first):
     assert first in str(caught.value)
 
 
+@pytest.mark.peer
+@pytest.mark.parametrize("row", range(len(ERRORS)), ids=[row[2][:40] for row in ERRORS])
+def test_the_words_are_pytorchs(row, monkeypatch):
+    torch = pytest.importorskip("torch")
+    make, kind, _ = ERRORS[row]
+    with pytest.raises(kind) as mine:
+        make(optimizer_of(momentum=0.9))
+    monkeypatch.setitem(make.__globals__, "lr_scheduler", torch.optim.lr_scheduler)
+    monkeypatch.setitem(make.__globals__, "SWALR", torch.optim.swa_utils.SWALR)
+    with pytest.raises(kind) as theirs:
+        make(their_optimizer(torch))
+    assert str(mine.value) == str(theirs.value)
+
+
 def test_momentum_cannot_be_cycled_where_there_is_none():
     from cudagrad.optim import Adagrad
 

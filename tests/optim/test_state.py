@@ -122,6 +122,18 @@ def test_wrong_options_are_refused_in_pytorchs_words(name, options, first):
     assert str(caught.value).startswith(first)
 
 
+@pytest.mark.peer
+@pytest.mark.parametrize("name,options,first", OPTIONS, ids=[f"{n}-{f}" for n, _, f in OPTIONS])
+def test_the_words_are_pytorchs(name, options, first):
+    torch = pytest.importorskip("torch")
+    seen = []
+    for space, p in ((optim, leaf(np.ones((2, 2)))), (torch.optim, torch.ones(2, 2, requires_grad=True))):
+        with pytest.raises(ValueError) as caught:
+            getattr(space, name)([p], **options)
+        seen.append(str(caught.value).splitlines()[0])
+    assert seen[0] == seen[1]
+
+
 def test_rates_that_are_tensors_have_one_element_and_no_foreach():
     p = tensors()
     with pytest.raises(ValueError, match="Tensor lr must be 1-element"):
@@ -426,3 +438,18 @@ def test_a_differentiable_step_on_a_leaf_is_the_in_place_error():
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         optimizer.step()
     assert p.array.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Adadelta"])
+def test_a_differentiable_step_on_complex_numbers_has_the_values_of_a_plain_one(name):
+    rng = np.random.default_rng(1)
+    w, g = (rng.standard_normal((2, 3)) + 1j * rng.standard_normal((2, 3)) for _ in range(2))
+    x, plain = leaf(w), leaf(w)
+    p = x * 1
+    for q, recorded in ((p, True), (plain, False)):
+        optimizer = getattr(optim, name)([q], lr=0.1, differentiable=recorded)
+        for _ in range(2):
+            q.grad = wrap(g)
+            optimizer.step()
+    np.testing.assert_allclose(p.array, plain.array, rtol=1e-12)
+    assert p.requires_grad and not p.is_leaf
