@@ -6,9 +6,9 @@ from ...backend import xp_of
 from ...core.modes import no_grad
 from ...core.tensor import Tensor, wrap
 from ...ops import linalg
+from ...ops.joining import cat
 from ...ops.matmul import mv, vdot
 from ...ops.normalization import normalize
-from ...ops.joining import cat
 from ..module import Module
 from . import parametrize
 from .spectral_norm import as_matrix, default_dim
