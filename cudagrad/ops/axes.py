@@ -245,10 +245,10 @@ def _rot90(input, k=1, dims=(0, 1)):
     return input, k % 4, tuple([check_dim(d, ndim) for d in dims])
 
 
-@op(prepare=_rot90, x=lambda m, g, k, dims: m.rot90(g, k=-k, dims=dims))
-def rot90(xp, x, *, k, dims):
-    """x turned ``k`` times by 90 degrees in the plane of ``dims``, from the first towards the second; a copy."""
-    return xp.rot90(x, k, dims).copy()
+@op(prepare=_rot90, x=lambda m, g, turns, dims: m.rot90(g, turns=-turns, dims=dims))
+def rot90(xp, x, *, turns, dims):
+    """x turned ``turns`` times by 90 degrees in the plane of ``dims``, from the first towards the second; a copy."""
+    return xp.rot90(x, turns, dims).copy()
 
 
 METHODS = {n: globals()[n] for n in __all__}

@@ -72,11 +72,11 @@ def broadcast_tensors(*tensors):
         tensors = tuple(tensors[0])
     shape = ()
     for t in tensors:
-        shape = _meet(shape, t.array.shape)
+        shape = meet(shape, t.array.shape)
     return tuple(expand(t, shape) for t in tensors)
 
 
-def _meet(a, b):
+def meet(a, b):
     """The shape that two shapes broadcast to."""
     ndim = max(len(a), len(b))
     a, b = (1,) * (ndim - len(a)) + tuple(a), (1,) * (ndim - len(b)) + tuple(b)

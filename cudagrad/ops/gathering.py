@@ -8,6 +8,7 @@ from ..core.modes import MODE
 from ..core.op import SAME, op
 from ..core.tensor import Tensor, check_dim
 from .checks import ndim_of
+from .factory import filling
 from .segments import add_rows, put_rows
 
 __all__ = ()
@@ -58,7 +59,7 @@ def write_rows(xp, x, index, y, dim, write):
     x = x if x.ndim else x.reshape(1)
     target = x if x.flags.c_contiguous else x.copy(order="C")
     rows, before = as_rows(target, dim)
-    index = in_range(xp, index, x.shape[dim], dim).reshape(-1)
+    index = in_range(xp, index, x.shape[dim], 0).reshape(-1)
     if not index.size or not x.size:
         return
     values = y.reshape(before * index.size, -1) if hasattr(y, "reshape") else y
@@ -263,6 +264,15 @@ def gather_sum(xp, x, index, *, shape, dim):
     out = xp.zeros(shape, x.dtype)
     write_elements(xp, out, index, x, dim, add_rows)
     return out
+
+
+def fill_number(value, d):
+    """``value``, a number of Python or NumPy, as the Python number that an element of dtype ``d`` becomes of it.
+
+    Raises      RuntimeError, in PyTorch's words, where it does not fit
+    """
+    element = filling(value.item() if isinstance(value, np.generic) else value, d).item()
+    return float(element) if d.category == 2 else element
 
 
 # ---- in place: an op that may write into its input's own memory

@@ -37,14 +37,20 @@ def is_basic(items):
     return True
 
 
+def _takes_all(i):
+    return i is Ellipsis or (i.__class__ is slice and i.start is None and i.stop is None and i.step in (None, 1))
+
+
 def view_at(input, items):
-    """The view of ``input`` at a basic index."""
-    for i in reversed(items):
-        if i is not Ellipsis:
-            if i.__class__ is int:
-                return TABLE["element"].raw(input, index=items if Ellipsis in items else (*items, ...))
-            break
-    if int in [i.__class__ for i in items] and Ellipsis not in items:
+    """The view of ``input`` at a basic index, by the op that PyTorch would name last."""
+    chosen = [i for i in items if not _takes_all(i)]
+    if chosen and chosen[-1].__class__ is int:
+        return TABLE["element"].raw(input, index=items if Ellipsis in items else (*items, ...))
+    if chosen == [None]:
+        place = items.index(None)
+        if Ellipsis not in items[:place]:
+            return TABLE["unsqueeze"].raw(input, dim=place)
+    if int in [i.__class__ for i in chosen] and Ellipsis not in items:
         items = (*items, ...)  # without it NumPy gives a scalar where all are ints
     return TABLE["part"].raw(input, index=items)
 
@@ -94,11 +100,12 @@ def tensor_item(i, like):
         first = "tensors used as indices must be long, int, byte or bool tensors"
         raise IndexError(errors.text(first, f"got {d} {tuple(i.shape)}", "fix: index.long()"))
     if d.name == "uint8":
-        warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-            UserWarning,
-            stacklevel=5,
-        )
+        if i.array.ndim:
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                UserWarning,
+                stacklevel=5,
+            )
         i = cast(i, dtypes.bool.numpy)
     if not i.array.ndim:
         return i.item()
@@ -233,7 +240,7 @@ class Choice:
     def ordered(self, t):
         """A tensor of shape ``unordered`` with its dims as the result has them."""
         order = self.order()
-        return t if order is None else permute(t, order)
+        return t if order is None else TABLE["clone"].raw(permute(t, order), memory_format="contiguous_format")
 
     def unorder(self, t):
         """A tensor of the result's shape with its dims as in ``unordered``."""

@@ -7,8 +7,7 @@ from ..core.inplace import alias, check_writable, write
 from ..core.op import TABLE
 from ..core.tensor import Tensor
 from .broadcasting import expand
-from .filling import fill_number
-from .gathering import rows, rows_add, rows_fill, rows_put, written
+from .gathering import fill_number, rows, rows_add, rows_fill, rows_put, written
 from .index_parts import Choice, is_basic, parse, tensor_item, view_at
 from .masking import masked_fill_
 from .shape import reshape
@@ -67,16 +66,12 @@ def setitem(self, index, value):
     elif isinstance(value, Tensor):
         view.copy_(expand(_without_leading_ones(value), view.array.shape))
     else:
-        view.fill_(_number_for(view, value))
+        view.fill_(fill_number(value, view.dtype))
 
 
 def _type_name(value):
     kind = type(value)
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
-
-
-def _number_for(view, value):
-    return fill_number(value.item() if isinstance(value, np.generic) else value, view.dtype)
 
 
 def _without_leading_ones(value):
@@ -91,7 +86,7 @@ def _without_leading_ones(value):
 def _put(view, choice, value, accumulate):
     """Write ``value`` (or add it) into ``view`` where ``choice`` says, in place."""
     if not isinstance(value, Tensor):
-        value = _number_for(view, value)
+        value = fill_number(value, view.dtype)
         if choice.mask is not None and not accumulate:
             masked_fill_(view, _over(view, choice), value)
             return
@@ -124,14 +119,6 @@ def _fitting(view, choice, value):
     """``value`` broadcast to what the index reads, with its dims in the order in which they are written."""
     if value.array.__class__ is not view.array.__class__ and not value.array.ndim:
         value = value.to(view.device)
-    if value.array.dtype is not view.array.dtype:
-        raise RuntimeError(
-            errors.text(
-                "Index put requires the source and destination dtypes match, got "
-                f"{view.dtype.legacy} for the destination and {value.dtype.legacy} for the source.",
-                "fix: value.to(x.dtype)",
-            )
-        )
     given = value.array.shape
     if not _broadcasts(given, choice.shape):
         value = _without_leading_ones(value)
@@ -139,6 +126,14 @@ def _fitting(view, choice, value):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
             f"{list(choice.shape)}"
+        )
+    if value.array.dtype is not view.array.dtype:
+        raise RuntimeError(
+            errors.text(
+                "Index put requires the source and destination dtypes match, got "
+                f"{view.dtype.legacy} for the destination and {value.dtype.legacy} for the source.",
+                "fix: value.to(x.dtype)",
+            )
         )
     return choice.unorder(expand(value, choice.shape))
 
@@ -182,7 +177,8 @@ def index_put(input, indices, values, accumulate=False):
     """
     choice = _choice_of("index_put", input, indices, values)
     value = _fitting(input, choice, values)
-    return reshape(_replaced(choice.over(input), choice, value, accumulate, False), input.array.shape)
+    result = _replaced(choice.over(input), choice, value, accumulate, False)
+    return result if result.array.shape == input.array.shape else reshape(result, input.array.shape)
 
 
 def index_put_(self, indices, values, accumulate=False):

@@ -11,7 +11,6 @@ from ..backend import xp_of
 from ..core.op import TABLE, op
 from ..core.promote import promote_all
 from ..core.tensor import Tensor, check_dim, wrap
-from .axes import transpose
 from .broadcasting import expand
 from .checks import ndim_of
 from .gathering import rows
@@ -208,7 +207,7 @@ def block_diag(xp, *xs):
 def meshgrid(*tensors, indexing=None):
     """The coordinates of a grid, one expanded tensor for each of the 1-d ``tensors``; a tuple.
 
-    ``indexing``: "ij" (dim i runs along tensor i) or "xy" (the first two dims exchanged).
+    ``indexing``: "ij" (dim i runs along tensor i) or "xy" (the first two the other way round).
 
     Raises      RuntimeError for no tensors, tensors of more dims, of several dtypes, or another ``indexing``
     """
@@ -234,7 +233,7 @@ def meshgrid(*tensors, indexing=None):
     grids = _grid((tensors[1], tensors[0], *tensors[2:]) if swap else tensors)
     if not swap:
         return grids
-    return tuple(transpose(g, 0, 1) for g in (grids[1], grids[0], *grids[2:]))
+    return grids[1], grids[0], *grids[2:]
 
 
 def _grid(tensors):

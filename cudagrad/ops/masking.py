@@ -10,9 +10,8 @@ from ..core.inplace import alias, check_writable, write
 from ..core.op import op
 from ..core.promote import cast
 from ..core.tensor import Tensor, wrap
-from .broadcasting import broadcast_tensors, expand
-from .filling import fill_number
-from .gathering import rows, rows_put, written
+from .broadcasting import broadcast_tensors, expand, meet
+from .gathering import fill_number, rows, rows_put, written
 from .outputs import placed
 from .shape import reshape
 
@@ -156,10 +155,20 @@ def _masked_fill(input, mask, value):
     return mask, wrap(array_of_number(fill_number(value, input.dtype), input.dtype, input.array))
 
 
+def _mask_first(error, x, mask, v, **options):
+    """PyTorch names the mask first where the two do not broadcast."""
+    try:
+        meet(mask.shape, x.shape)
+    except RuntimeError as told:
+        return told
+    return None
+
+
 @op(
     x=lambda m, g, mask: m.only(g, ~mask),
     v=lambda m, g, mask: m.only(g, mask),
     broadcast=True,
+    explain=_mask_first,
     node="MaskedFill",
 )
 def fill_where(xp, x, mask, v, *, inplace=False):
@@ -209,7 +218,7 @@ def masked_select(input, mask, *, out=None):
     """
     if mask.dtype is not dtypes.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    input, mask = broadcast_tensors(input, mask)
+    mask, input = broadcast_tensors(mask, input)
     return rows(reshape(input, (-1,)), true_places(mask.array), dim=0, out=out)
 
 
@@ -219,12 +228,12 @@ def _masked_scatter(input, mask, source):
             "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask "
             "with dtype torch.bool instead."
         )
-    _check_mask("masked_scatter_", mask, legacy=True)
     if source.array.dtype is not input.array.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
             f"{input.dtype.legacy} and {source.dtype.legacy}"
         )
+    _check_mask("masked_scatter_", mask, legacy=True)
 
 
 def masked_scatter(input, mask, source):

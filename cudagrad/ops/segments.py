@@ -36,7 +36,7 @@ def sum_rows(xp, rows, index, count):
 
 def runs(xp, index):
     """``(order, ids, starts)``: the stable order that sorts ``index``, its distinct values, where each one's run is."""
-    order = xp.argsort(index, kind="stable") if xp is np else xp.argsort(index)  # CuPy's is always stable
+    order = xp.argsort(index, kind="stable")
     ordered = index[order]
     first = xp.ones(ordered.size, bool)
     first[1:] = ordered[1:] != ordered[:-1]

@@ -6,8 +6,7 @@ from ..core.promote import cast
 from ..core.tensor import Tensor, check_dim, wrap
 from .broadcasting import broadcast_shapes, expand
 from .checks import ndim_of
-from .filling import fill_number
-from .gathering import _add_rows, _take, gather, rows, rows_add, rows_fill, rows_put, written
+from .gathering import _add_rows, _take, fill_number, gather, rows, rows_add, rows_fill, rows_put, written
 from .shape import reshape
 
 __all__ = ("gather", "index_add", "index_copy", "index_fill", "index_select", "put", "take", "take_along_dim")

@@ -1,8 +1,10 @@
 """The same elements in another shape: views wherever the memory allows it, and the copies that make it allow."""
 
+import weakref
+
 from .. import dtypes, errors
 from ..core.inplace import alias, check_writable
-from ..core.op import SAME, TABLE, op
+from ..core.op import SAME, op
 from ..core.tensor import Tensor, check_dim
 from .checks import ndim_of
 from .sizes import distinct, format_name, in_format, lies_in_format, resolved, sizes_of, viewable
@@ -15,26 +17,34 @@ __all__ = (
 # ---- view and reshape
 
 
-def _reshape(input, *sizes, shape=None):
-    ndim_of(input, "reshape")
-    if len(sizes) == 1 and sizes[0].__class__ is tuple:
-        sizes = sizes[0]
-    if shape is not None or not all([n.__class__ is int for n in sizes]) or not sizes:
-        sizes = sizes_of((sizes,) if sizes == () and shape is None else sizes, shape, "reshape", "shape")
-    shape = resolved(sizes, input.array.size)
-    return (input if viewable(input.array, shape) else clone(input, memory_format="contiguous_format")), shape
-
-
-@op(prepare=_reshape, x=lambda m, g, x_shape: m.reshape(g, shape=x_shape), view=True, node="View")
+@op(x=lambda m, g, x_shape: m.reshape(g, shape=x_shape), view=True, node="View")
 def reshape(xp, x, *, shape):
-    """x's elements, row by row, in ``shape``; one dim may be -1.
-
-    A view where the memory allows it, else of a copy.
+    """x's elements, row by row, in ``shape``, over the same memory: for shapes that it allows.
 
     Shapes      out as many elements as x
-    Raises      RuntimeError where the elements do not fit
     """
     return x.reshape(shape)
+
+
+@op(x=lambda m, g, x_shape: m.reshape(g, shape=x_shape), node="UnsafeView")
+def reshape_copy(xp, x, *, shape):
+    """A copy of x's elements, row by row, in ``shape``."""
+    return x.copy(order="C").reshape(shape)
+
+
+def _view_or_copy(input, *sizes, shape=None):
+    """The elements, row by row, in ``shape``; one dim may be -1. A view where the memory allows it, else a copy.
+
+    Raises      RuntimeError where the elements do not fit
+    """
+    ndim_of(input, "reshape")
+    shape = resolved(sizes_of(sizes, shape, "reshape", "shape"), input.array.size)
+    return (_over if viewable(input.array, shape) else reshape_copy)(input, shape=shape)
+
+
+_over = reshape
+reshape = _view_or_copy  # which of the two ops it is depends on the strides
+reshape.__name__ = reshape.__qualname__ = "reshape"
 
 
 def view(input, *shape, dtype=None, size=None):
@@ -60,7 +70,7 @@ def view(input, *shape, dtype=None, size=None):
                 f"got {input.dtype} {tuple(input.shape)} of strides {input.stride()}, to be {tuple(shape)}",
             )
         )
-    return TABLE["reshape"].raw(input, shape=shape)
+    return _over(input, shape=shape)
 
 
 def _view_as_dtype(input, dtype):
@@ -120,7 +130,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     Raises      RuntimeError where ``start_dim`` comes after ``end_dim``
     """
     ndim = ndim_of(input, "reshape")
-    start, end = check_dim(start_dim, ndim), check_dim(end_dim, ndim)
+    start, end = check_dim(start_dim, ndim), check_dim(end_dim, ndim) if ndim else 0
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     shape = input.array.shape
@@ -260,7 +270,9 @@ def reshaping(function, name):
         for child in children:
             child.link = (before, *child.link[1:])
         self.array, self.node, self.version = t.array, t.node, t.version
-        self.link = t.link if before.link is not None or children else None
+        if before.link is not None or children:
+            self.link = t.link
+            self.version[2].append(weakref.ref(self))  # from now on a view of what it was
         return self
 
     method.__name__ = method.__qualname__ = name

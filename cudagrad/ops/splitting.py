@@ -33,6 +33,8 @@ def _index_text(error, x, **options):
     said = str(error).split("\n")[0]
     if "too many indices" not in said:
         return IndexError(errors.text(said.replace("axis", "dimension"), f"got {x.dtype} {x.shape}"))
+    if x.ndim == 0 and options["index"][0].__class__ is slice:
+        return IndexError("slice() cannot be applied to a 0-dim tensor.")
     if x.ndim == 0:
         return IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "

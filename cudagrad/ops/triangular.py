@@ -1,157 +1,165 @@
-"""Triangular systems, Cholesky factors and what they solve."""
+"""Diagonals and triangles: matrices from them, and matrices without the rest."""
 
 import numpy as np
 
-from ..backend import xp_of
-from ..core.op import op
-from ..core.tensor import wrap
-from .linalg_checks import failing_minor, first_minor, fit, floating, matrices, one_dtype, square
-from .matmul import _mT
-from .norms import is_complex
-from .outputs import placed, result_type
+from .. import dtypes
+from ..core.inplace import check_writable
+from ..core.op import TABLE, op
+from ..core.tensor import check_dim, strided
+from .checks import ndim_of
+from .factory import build, finish, target_of
+from .gathering import fill_number
+from .shape import reshape
+from .splitting import diagonal_of
 
-__all__ = ("cholesky_solve", "cholesky_inverse")
-METHODS = ("cholesky_solve", "cholesky_inverse")
+__all__ = ("diag", "diag_embed", "diagflat", "tril", "tril_indices", "triu", "triu_indices")
 
-_CholeskyEx = result_type("linalg_cholesky_ex", ("L", "info"))
-
-
-def adjoint(m, x):
-    """The conjugate transpose of matrices, in a formula."""
-    return m.conj(_mT(m, x)) if is_complex(x) else _mT(m, x)
+# ---- triangles
 
 
-def triangle(m, x, diagonal, lower):
-    return m.tril(x, diagonal=diagonal) if lower else m.triu(x, diagonal=diagonal)
+def _triangle(name):
+    def prepare(input, diagonal=0):
+        if ndim_of(input, name) < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return input, diagonal
+
+    return prepare
 
 
-def _substitute_back(m, g, x, out, upper, needs, x_shape, y_shape):
-    dy = m.substitute(_mT(m, x), g, upper=not upper)
-    dx = m.sum_to(-m.matmul(dy, _mT(m, out)), shape=x_shape) if needs[0] else None
-    return dx, m.sum_to(dy, shape=y_shape) if needs[1] else None
+@op(prepare=_triangle("tril"), x=lambda m, g, diagonal: m.tril(g, diagonal=diagonal))
+def tril(xp, x, *, diagonal):
+    """The lower triangle of each matrix, up to ``diagonal`` places right of the main one; 0 elsewhere.
 
-
-@op(joint=_substitute_back, node="LinalgSolveTriangular")
-def substitute(xp, x, y, *, upper):
-    """The solution of x X = y, x triangular, batches broadcast; inf or nan, and no error, where x is singular."""
-    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    x, y = xp.broadcast_to(x, batch + x.shape[-2:]), xp.broadcast_to(y, batch + y.shape[-2:])
-    try:
-        return xp.linalg.solve(x, y)
-    except np.linalg.LinAlgError:
-        return _by_rows(xp, x, y, upper)
-
-
-def _by_rows(xp, x, y, upper):
-    out = xp.zeros(y.shape, y.dtype)
-    rows = range(x.shape[-1])
-    for i in reversed(rows) if upper else rows:
-        known = xp.matmul(x[..., i : i + 1, :], out)[..., 0, :]
-        out[..., i, :] = (y[..., i, :] - known) / x[..., i, i, None]
-    return out
-
-
-def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
-    """X with A X = B (or X A = B), of A's upper or lower triangle alone, its diagonal taken as 1 if ``unitriangular``.
-
-    Shapes      A [...,N,N], B [...,N,K] (or [...,K,N]); batch axes broadcast
-    Raises      RuntimeError where shapes or dtypes do not fit; nothing where A is singular
+    Shapes      x, out [..., M, N]
+    Raises      RuntimeError for fewer than two dims
     """
-    name = "linalg.solve_triangular"
-    square(name, A)
-    matrices(name, B, "B")
-    one_dtype(name, A, B)
-    fit(name, A, B, left)
-    skip = 1 if unitriangular else 0
-    T = A.triu(skip) if upper else A.tril(-skip)
-    if unitriangular:
-        T = T + wrap(xp_of(A.array).eye(A.shape[-1], dtype=A.array.dtype))
-    X = substitute(T, B, upper=upper) if left else substitute(T.mT, B.mT, upper=not upper).mT
-    return placed("linalg_solve_triangular", X, out)
+    return xp.tril(x, diagonal)
 
 
-# ---- Cholesky
+@op(prepare=_triangle("triu"), x=lambda m, g, diagonal: m.triu(g, diagonal=diagonal))
+def triu(xp, x, *, diagonal):
+    """The upper triangle of each matrix, from ``diagonal`` places right of the main one on; 0 elsewhere.
 
-
-def _cholesky_back(m, g, out):
-    """Half of S + S^H, S = L^-H P L^-1, P the lower triangle of L^H g with half of its diagonal.
-
-    Source      Murray 2016, arXiv:1602.07527, equation 10
+    Shapes      x, out [..., M, N]
+    Raises      RuntimeError for fewer than two dims
     """
-    Lh = adjoint(m, out)
-    inner = m.matmul(Lh, g)
-    lower = (m.tril(inner, diagonal=0) + m.tril(inner, diagonal=-1)) * 0.5
-    left = m.substitute(Lh, lower, upper=True)
-    S = adjoint(m, m.substitute(Lh, adjoint(m, left), upper=True))
-    return (S + adjoint(m, S)) * 0.5
+    return xp.triu(x, diagonal)
+
+
+def _triangle_indices(name, row, col, offset, dtype, device, layout):
+    """The places of a triangle of a ``row`` by ``col`` matrix, row by row: a tensor [2, count]."""
+    for count, what in ((row, "row"), (col, "col")):
+        if count < 0:
+            raise RuntimeError(f"{what} must be non-negative, got{count}")
+    d = dtypes.int64 if dtype is None else dtype
+    if d.name not in ("int32", "int64"):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{d.legacy}'")
+    inside = np.tri(row, col, offset if name == "tril_indices" else offset - 1, bool)
+    places = np.stack((inside if name == "tril_indices" else ~inside).nonzero()).astype(d.numpy)
+    return finish(build(target_of(device, layout), lambda xp: xp.asarray(places)))
+
+
+def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=strided):
+    """The places of the lower triangle of a ``row`` by ``col`` matrix, row by row.
+
+    Shapes      out [2, count]
+    Dtypes      int64 unless ``dtype`` says int32
+    """
+    return _triangle_indices("tril_indices", row, col, offset, dtype, device, layout)
+
+
+def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=strided):
+    """The places of the upper triangle of a ``row`` by ``col`` matrix, row by row.
+
+    Shapes      out [2, count]
+    Dtypes      int64 unless ``dtype`` says int32
+    """
+    return _triangle_indices("triu_indices", row, col, offset, dtype, device, layout)
+
+
+# ---- matrices of diagonals
+
+
+def _diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    ndim = ndim_of(input, "diag_embed") + 1
+    first, second = check_dim(dim1, max(ndim, 1)), check_dim(dim2, max(ndim, 1))
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return input, offset, first, second
 
 
 @op(
-    x=_cholesky_back,
-    holomorphic=False,
-    explain=lambda error, x: first_minor("linalg.cholesky", x),
-    node="LinalgCholeskyEx",
+    prepare=_diag_embed,
+    x=lambda m, g, offset, dim1, dim2: m.diagonal(g, offset=offset, dim1=dim1, dim2=dim2),
 )
-def cholesky_lower(xp, x):
-    """L, lower triangular, with x = L L^H; reads the lower triangle of x."""
-    return xp.linalg.cholesky(x)
+def diag_embed(xp, x, *, offset, dim1, dim2):
+    """Square matrices in the dims ``dim1`` and ``dim2`` with the last dim of x on a diagonal, 0 elsewhere.
 
-
-def linalg_cholesky(A, *, upper=False, out=None):
-    """L, lower triangular, with A = L L^H; or with ``upper`` U with A = U^H U.
-
-    Shapes      A [...,N,N]; its other triangle is not read
-    Derivative  the symmetric part: that of a symmetric A
-    Raises      linalg.LinAlgError, which names the minor, where A is not positive-definite
+    Shapes      x [..., N]; out one dim more, the two of length N + abs(offset)
     """
-    square("linalg.cholesky", A)
-    return placed("linalg_cholesky", cholesky_lower(A.mH).mH if upper else cholesky_lower(A), out)
+    n = x.shape[-1] + abs(offset)
+    shape = list(x.shape[:-1])
+    for d in sorted((dim1, dim2)):
+        shape.insert(d, n)
+    out = xp.zeros(tuple(shape), x.dtype)
+    diagonal_of(xp, out, offset, dim1, dim2)[...] = x
+    return out
 
 
-def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """L and ``info``: 0, or the order of the first leading minor that is not positive-definite, no error raised.
+@op(x=lambda m, g, x_shape, offset: m.on_diagonal(g, shape=x_shape, offset=offset, dim1=0, dim2=1), node="DiagonalCopy")
+def diagonal_copy(xp, x, *, offset):
+    """A copy of a diagonal of the matrix x."""
+    return diagonal_of(xp, x, offset, 0, 1).copy()
 
-    Where ``info`` is not 0, L is A's triangle.
+
+def diag(input, diagonal=0, *, out=None):
+    """The matrix with a 1-d ``input`` on its diagonal, or a copy of the diagonal of a 2-d one.
+
+    Raises      RuntimeError for any other number of dims
     """
-    square("linalg.cholesky_ex", A)
-    array = A.array
-    orders = [failing_minor(a) for a in array.reshape(-1, *array.shape[-2:])]
-    info = wrap(xp_of(array).asarray(np.array(orders, np.int32).reshape(array.shape[:-2])))
-    if not any(orders):
-        L = linalg_cholesky(A, upper=upper)
-    else:
-        if check_errors:
-            raise first_minor("linalg.cholesky_ex", array)
-        L = A.detach().triu() if upper else A.detach().tril()
-    return placed("linalg_cholesky_ex", _CholeskyEx(L, info), out)
+    ndim = input.array.ndim
+    if ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+    if ndim == 1:
+        return diag_embed(input, diagonal, out=out)
+    return TABLE["diagonal_copy"].raw(input, offset=diagonal, out=out)
 
 
-def cholesky_solve(B, L, upper=False, *, out=None):
-    """X with A X = B, A = L L^H (or with ``upper`` A = L^H L).
+def diagflat(input, offset=0):
+    """The matrix with all elements of ``input``, row by row, on its diagonal."""
+    return diag_embed(reshape(input, (-1,)), offset)
 
-    Shapes      B [...,N,K], L [...,N,N]; batch axes broadcast
-    Raises      RuntimeError where shapes do not fit
+
+@op(x=lambda m, g, wrap: m.fill_diagonal(g, value=0, wrap=wrap))
+def fill_diagonal(xp, x, *, value, wrap):
+    """x with ``value`` where all its places are equal; of tall matrices again below a free row, with ``wrap``."""
+    out = x.copy()
+    _main_diagonal(out, wrap)[...] = value
+    return out
+
+
+def _main_diagonal(array, wrap):
+    """The view of a contiguous array's main diagonal."""
+    step = sum(array.strides) // array.itemsize
+    width = array.shape[-1]
+    end = None if wrap or array.ndim > 2 or array.shape[0] <= width else width * width
+    return array.reshape(-1)[:end:step]
+
+
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Write ``fill_value`` on the main diagonal, in place.
+
+    Raises      RuntimeError for fewer than two dims, or for unequal lengths of three or more
     """
-    for name, t in (("b", B), ("u", L)):
-        if t.ndim < 2:
-            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {t.ndim} dimensions instead")
-    floating("cholesky_solve", L)
-    if L.shape[-1] != B.shape[-2]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b "
-            f"matrix is {B.shape[-2]} by {B.shape[-1]}"
-        )
-    T = L.triu() if upper else L.tril()
-    first, second = (T.mH, T) if upper else (T, T.mH)
-    X = substitute(second, substitute(first, B, upper=False), upper=True)
-    return placed("cholesky_solve", X, out)
+    shape = self.array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    value = fill_number(fill_value, self.dtype)
+    check_writable(self, "fill_diagonal_")
+    return self.copy_(TABLE["fill_diagonal"].raw(self, value=value, wrap=wrap))
 
 
-def cholesky_inverse(L, upper=False, *, out=None):
-    """The inverse of A = L L^H (or with ``upper`` A = L^H L)."""
-    square("cholesky_inverse", L)
-    eye = wrap(xp_of(L.array).eye(L.shape[-1], dtype=L.array.dtype))
-    return placed("cholesky_inverse", cholesky_solve(eye, L, upper), out)
-
-
-LINALG = {"solve_triangular": solve_triangular, "cholesky": linalg_cholesky, "cholesky_ex": cholesky_ex}
+METHODS = ("diag", "diag_embed", "diagflat", "tril", "triu", "fill_diagonal_")
+INPLACE = ("tril", "triu")
