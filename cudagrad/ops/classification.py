@@ -44,6 +44,11 @@ def _scale(reduction, weights):
     return 1 / total if total else math.nan
 
 
+def _finite(scale):
+    """The scale of the gradient: 0, as in PyTorch, where no row counts and the loss is nan."""
+    return scale if scale == scale else 0.0
+
+
 def _check_classes(xp, target, classes, ignore_index):
     """IndexError for a class that is not there; on the CPU only, since a look at device memory waits for the device."""
     if xp is not np:
@@ -61,9 +66,9 @@ def target_weights(xp, g, target, w=None, *, shape, ignore_index, label_smoothin
     """
     n, c = shape[:2]
     dtype = np.float32 if g.dtype in LOW else g.dtype
-    flat = target.reshape(n, -1)
+    flat = target.reshape(n, math.prod(shape[2:]))
     weights, classes, kept = _row_weights(xp, flat, w, ignore_index, dtype)
-    scale = _scale(reduction, weights)
+    scale = _finite(_scale(reduction, weights))
     out = xp.zeros((n, c, flat.shape[1]), dtype)
     if label_smoothing:
         each = xp.ones(c, dtype) if w is None else w.astype(dtype)
@@ -91,8 +96,9 @@ def negative_log_likelihood(xp, x, target, w=None, *, ignore_index, reduction):
     """-w[target] * x[target] row by row, summed, or averaged by the weights."""
     _check_classes(xp, target, x.shape[1], ignore_index)
     flat = x.reshape(_matrix_shape(x.shape))
-    weights, classes, _ = _row_weights(xp, target.reshape(x.shape[0], -1), w, ignore_index, x.dtype)
-    picked = xp.take_along_axis(flat.reshape(*flat.shape[:2], -1), classes[:, None, :], 1)[:, 0]
+    columns = math.prod(x.shape[2:])
+    weights, classes, _ = _row_weights(xp, target.reshape(x.shape[0], columns), w, ignore_index, x.dtype)
+    picked = xp.take_along_axis(flat.reshape(*flat.shape[:2], columns), classes[:, None, :], 1)[:, 0]
     losses = xp.where(weights == 0, xp.zeros((), x.dtype), -picked * weights)
     if reduction == "none":
         return losses.reshape(target.shape)
@@ -110,87 +116,121 @@ def _cross_entropy_back(m, g, x, target, w, x_shape, ignore_index, label_smoothi
     return each * _spread(m, g, x_shape, reduction)
 
 
-def _cross_entropy_fused(xp, g, gradient, x_shape, reduction):
+def _cross_entropy_fused(xp, m, g, x, target, w, x_shape, ignore_index, label_smoothing, reduction, made):
+    """The gradient that the forward made; it is taken out, so a second backward of the same graph works it out anew."""
+    if not made:
+        return _cross_entropy_back(m, g, x, target, w, x_shape, ignore_index, label_smoothing, reduction), None, None
+    gradient = made.pop()
     if reduction == "none":
-        g = g.reshape(x_shape[0], 1, *x_shape[2:])
-    elif xp is np and g == 1:
-        return gradient, None, None
-    return gradient * g, None, None
+        gradient *= g.reshape(x_shape[0], 1, *x_shape[2:])
+    elif xp is not np or g != 1:
+        gradient *= g
+    return gradient, None, None
 
 
-@op(x=_cross_entropy_back, fused=_cross_entropy_fused, extras=("gradient",), node="NllLoss")
+@op(x=_cross_entropy_back, fused=_cross_entropy_fused, extras=("made",), node="NllLoss")
 def cross_entropy_of_classes(xp, x, target, w=None, *, ignore_index, label_smoothing, reduction, wanted):
     """-log softmax(x)[target], by blocks of rows; ``wanted``: whether to make the gradient too."""
     refuse("log_softmax_lastdim_kernel_impl", x, "biuc")
-    _check_classes(xp, target, x.shape[1], ignore_index)
+    n, c = x.shape[:2]
     flat = x.reshape(_matrix_shape(x.shape))
-    n, c = flat.shape[:2]
     dtype = np.dtype(np.float32) if x.dtype in LOW else x.dtype
-    weights, classes, kept = _row_weights(xp, target.reshape(n, *flat.shape[2:]), w, ignore_index, dtype)
-    scale = _scale(reduction, weights)
-    smooth = (
-        None if not label_smoothing else (xp.ones(c, dtype) if w is None else w.astype(dtype)) * (label_smoothing / c)
-    )
-    losses = xp.empty(weights.shape, dtype)
-    gradient = xp.empty(flat.shape, x.dtype) if wanted else None
-    step = n if xp is not np else max(1, _BLOCK_BYTES // max(1, flat[:1].size * dtype.itemsize))
-    for i in range(0, n, max(1, step)):
-        rows = slice(i, i + step)
+    rows = _Rows(xp, target.reshape(n, *flat.shape[2:]), w, c, ignore_index, label_smoothing, reduction, dtype)
+    losses = xp.empty(flat.shape[:1] + flat.shape[2:], dtype)
+    gradient = xp.empty(x.shape, x.dtype) if wanted else None
+    flat_gradient = gradient.reshape(flat.shape) if wanted else None
+    step = max(1, n if xp is not np else _BLOCK_BYTES // max(1, flat[:1].size * dtype.itemsize))
+    for i in range(0, n, step):
+        some = slice(i, i + step)
         in_place = wanted and x.dtype == dtype
-        block = gradient[rows] if in_place else xp.empty(flat[rows].shape, dtype)
-        losses[rows] = _block(
-            xp, flat[rows], block, classes[rows], weights[rows], kept[rows], 1 - label_smoothing, smooth
-        )
+        block = flat_gradient[some] if in_place else xp.empty(flat[some].shape, dtype)
+        losses[some], sums = rows.losses(flat[some], block, some)
         if wanted:
-            _block_gradient(xp, block, classes[rows], weights[rows], kept[rows], scale, 1 - label_smoothing, smooth)
+            rows.gradient(block, sums, some)
             if not in_place:
-                gradient[rows] = block
-    total = losses.reshape(target.shape) if reduction == "none" else losses.sum() * dtype.type(scale)
-    return total.astype(x.dtype), None if gradient is None else gradient.reshape(x.shape)
+                flat_gradient[some] = block
+    total = losses.reshape(target.shape) if reduction == "none" else losses.sum() * dtype.type(rows.scale)
+    return total.astype(x.dtype, copy=False), [gradient] if wanted else []
 
 
-def _at(xp, block, classes):
-    """The index of every row's class in a block [N,C] or [N,C,S]."""
-    rows = xp.arange(block.shape[0])
-    return (rows, classes) if block.ndim == 2 else (rows[:, None], classes, xp.arange(block.shape[2]))
+class _Rows:
+    """The targets of all rows, and what the loss and its gradient are for some of them.
+
+    ``weights`` is None where every row counts 1; ``kept`` None where no row is ignored.
+    """
+
+    def __init__(self, xp, target, w, classes, ignore_index, label_smoothing, reduction, dtype):
+        self.xp = xp
+        self.weights = self.kept = None
+        if _all_kept(xp, target, classes, ignore_index):
+            self.classes = target.astype(np.int64, copy=False)
+            if w is not None:
+                self.weights = w.astype(dtype)[self.classes]
+            self.scale = 1.0 if reduction != "mean" else 1 / target.size if w is None else _scale("mean", self.weights)
+        else:
+            _check_classes(xp, target, classes, ignore_index)
+            self.weights, self.classes, self.kept = _row_weights(xp, target, w, ignore_index, dtype)
+            self.scale = _scale(reduction, self.weights)
+        self.sharp, self.smooth = 1 - label_smoothing, None
+        if label_smoothing:
+            self.smooth = (xp.ones(classes, dtype) if w is None else w.astype(dtype)) * (label_smoothing / classes)
+
+    def _at(self, block, some):
+        """The index of every row's class in a block [N,C] or [N,C,S]."""
+        rows = self.xp.arange(block.shape[0])
+        if block.ndim == 2:
+            return rows, self.classes[some]
+        return rows[:, None], self.classes[some], self.xp.arange(block.shape[2])
+
+    def losses(self, x, block, some):
+        """The losses of some rows, and the sums of exponentials; ``block`` is left with the exponentials."""
+        xp = self.xp
+        xp.subtract(x, line_max(xp, x), out=block)
+        picked = block[self._at(block, some)]
+        spread = None if self.smooth is None else self._along_classes(block)
+        xp.exp(block, out=block)
+        sums = line_sum(xp, block)[:, 0]
+        log_sums = xp.log(sums)
+        losses = log_sums - picked
+        if self.weights is not None:
+            weights = self.weights[some]
+            losses = xp.where(weights == 0, xp.zeros((), block.dtype), losses * weights)
+        if self.smooth is None:
+            return losses, sums
+        spread = log_sums * self.smooth.sum() - spread
+        if self.kept is not None:
+            spread = xp.where(self.kept[some], spread, xp.zeros((), block.dtype))
+        return losses * self.sharp + spread, sums
+
+    def _along_classes(self, block):
+        """sum_c smooth[c] * block[n,c]; a class of weight 0 does not count, were it -inf."""
+        smooth = self.smooth
+        if not smooth.all():
+            block, smooth = block[:, smooth != 0], smooth[smooth != 0]
+        return block.dot(smooth) if block.ndim == 2 else smooth.dot(block)
+
+    def gradient(self, block, sums, some):
+        """The exponentials in ``block`` become the gradient of the loss."""
+        scale = block.dtype.type(_finite(self.scale))
+        share = self.sharp * scale if self.weights is None else self.weights[some] * (self.sharp * scale)
+        kept = None if self.kept is None else self.kept[some]
+        total = share
+        if self.smooth is not None:
+            total = share + self.smooth.sum() * scale * (1 if kept is None else kept)
+        block *= (total / sums)[:, None]
+        block[self._at(block, some)] -= share
+        if self.smooth is not None:
+            block -= self.smooth * scale if block.ndim == 2 else (self.smooth * scale)[:, None]
+        if kept is not None and not kept.all():
+            block *= kept[:, None]
 
 
-def _block(xp, x, block, classes, weights, kept, sharp, smooth):
-    """The losses of a block of rows; ``block`` is left with the softmax."""
-    xp.subtract(x, line_max(xp, x, 1), out=block)
-    picked = block[_at(xp, block, classes)]
-    spread = None if smooth is None else _along_classes(block, smooth)
-    xp.exp(block, out=block)
-    sums = line_sum(xp, block, 1)
-    block /= sums
-    log_sums = xp.log(sums[:, 0])
-    losses = xp.where(weights == 0, xp.zeros((), block.dtype), (log_sums - picked) * weights)
-    if smooth is None:
-        return losses
-    return losses * sharp + xp.where(kept, log_sums * smooth.sum() - spread, xp.zeros((), block.dtype))
-
-
-def _along_classes(block, smooth):
-    """sum_c smooth[c] * block[n,c]; a class of weight 0 does not count, were it -inf."""
-    if not smooth.all():
-        block = block[:, smooth != 0]
-        smooth = smooth[smooth != 0]
-    return block.dot(smooth) if block.ndim == 2 else smooth.dot(block)
-
-
-def _block_gradient(xp, block, classes, weights, kept, scale, sharp, smooth):
-    """The softmax in ``block`` becomes the gradient of the loss."""
-    shares = weights * block.dtype.type(sharp * scale)
-    total = shares if smooth is None else shares + kept * (smooth.sum() * block.dtype.type(scale))
-    block *= total[:, None]
-    block[_at(xp, block, classes)] -= shares
-    if smooth is not None:
-        column = smooth * block.dtype.type(scale)
-        block -= column * kept[:, None] if block.ndim == 2 else column[:, None] * kept[:, None]
-    if not kept.all():
-        block *= kept[:, None]
-        if scale != scale:  # no row counts: PyTorch's gradients are nan then too
-            block[...] = scale
+def _all_kept(xp, target, classes, ignore_index):
+    """Whether every target is a class that counts, by one look at the smallest and the largest; not on a GPU."""
+    if xp is not np or not target.size:
+        return False
+    low, high = target.min(), target.max()
+    return bool(low >= 0 and high < classes and not low <= ignore_index <= high)
 
 
 # ---- the public functions
@@ -252,7 +292,7 @@ def cross_entropy(
 
     Shapes      input (C), (N,C) or (N,C,...); target (), (N), (N,...) of classes or as input of probabilities
     Dtypes      input floating; classes int64 or uint8
-    Derivative  by input, weighted: softmax(input) - target; nan where all targets are ignored
+    Derivative  by input, weighted: softmax(input) - target; 0 where all targets are ignored and the loss is nan
     Raises      IndexError for a class out of range, ValueError and RuntimeError for what does not fit
     """
     reduction = reduction_of(size_average, reduce, reduction)

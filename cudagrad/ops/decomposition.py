@@ -8,7 +8,7 @@ from ..core.tensor import wrap
 from .linalg_checks import _LinAlgError, each, element, matrices, square
 from .norms import is_complex
 from .outputs import placed, result_type
-from .triangular import adjoint
+from .substitution import adjoint
 
 __all__ = ()
 
@@ -215,15 +215,14 @@ def svdvals(A, *, driver=None, out=None):
 
 
 def _eigh_back(m, g, w, V):
-    """V (gw + (V^H gV) / E) V^H, E[i,j] = w[j] - w[i].
+    """V (gw + (V^H gV) / E) V^H, E[i,j] = w[j] - w[i], made hermitian.
 
     Source      Giles 2008, An extended collection of matrix derivative results, section 3.1
     """
     gw, gV = g
     inner = 0 if gw is None else _eye(m, V) * _row(m, gw)
     if gV is not None:
-        E = _differences(m, w)
-        inner = inner + m.matmul(adjoint(m, V), gV) * (1 - _eye(m, E)) / E
+        inner = inner + _skew_part(m, m.matmul(adjoint(m, V), gV), _differences(m, w)) * 0.5
     return m.matmul(m.matmul(V, inner), adjoint(m, V))
 
 
@@ -260,7 +259,7 @@ def _triangle(UPLO):
 
 def eigvalsh(A, UPLO="L", *, out=None):
     """The eigenvalues of hermitian matrices, ascending."""
-    square("linalg.eigvalsh", A)
+    square("linalg.eigh", A)
     if A.node is not None:
         return placed("linalg_eigvalsh", hermitian_eigen(A, UPLO=_triangle(UPLO))[0], out)
     return placed("linalg_eigvalsh", wrap(xp_of(A.array).linalg.eigvalsh(A.array, UPLO=_triangle(UPLO))), out)

@@ -178,7 +178,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     if common.category < 2:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.legacy}")
     if x1.shape != x2.shape:
-        from .shape import broadcast_tensors
+        from .broadcasting import broadcast_tensors
 
         x1, x2 = broadcast_tensors(x1, x2)
     a, b = (_unit(x.to(common), dim, eps) for x in (x1, x2))

@@ -13,7 +13,7 @@ from .linalg import linalg_inv
 from .linalg_checks import _LinAlgError, matrices, square
 from .norms import linalg_norm
 from .outputs import placed, result_type
-from .triangular import adjoint
+from .substitution import adjoint
 
 __all__ = ("pinverse",)
 METHODS = ("pinverse",)
@@ -123,7 +123,7 @@ def cond(A, p=None, *, out=None):
     if p in (None, 2, -2):
         s = svdvals(A)
         ratio = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-        return placed("linalg_cond", ratio.masked_fill(ratio.detach().isnan(), math.inf), out)
+        return placed("linalg_cond", ratio, out)
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     square(f"linalg.cond(ord={p})", A)

@@ -8,11 +8,23 @@ import numpy as np
 from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import wrap
-from .linalg_checks import _LinAlgError, each, element, fit, floating, matrices, one_dtype, square, zero_pivot
+from .linalg_checks import (
+    _LinAlgError,
+    a_tensor,
+    each,
+    element,
+    equal_sides,
+    fit,
+    floating,
+    matrices,
+    one_dtype,
+    square,
+    zero_pivot,
+)
 from .matmul import _mT
 from .norms import is_complex
 from .outputs import placed, result_type
-from .triangular import adjoint
+from .substitution import adjoint
 
 __all__ = ("det", "slogdet", "logdet", "inverse", "matrix_power", "matrix_exp")
 METHODS = ("det", "slogdet", "logdet", "inverse", "matrix_power", "matrix_exp")
@@ -224,11 +236,8 @@ def solve(A, B, *, left=True, out=None):
     columns = B.unsqueeze(-1) if vector else B
     matrices(name, columns, "B")
     one_dtype(name, A, B)
-    fit(name, A, columns, left or vector)
-    if left or vector:
-        X = solve_matrices(A, columns) if left else solve_matrices(A.mT, columns)
-    else:
-        X = solve_matrices(A.mT, columns.mT).mT
+    fit(name, A, columns, left)
+    X = solve_matrices(A, columns) if left else solve_matrices(A.mT, columns.mT).mT
     return placed("linalg_solve", X.squeeze(-1) if vector else X, out)
 
 
@@ -258,7 +267,10 @@ def linalg_matrix_power(A, n, *, out=None):
     if isinstance(n, float):
         raise TypeError("linalg_matrix_power(): argument 'n' (position 2) must be int, not float")
     n = operator.index(n)
-    square(name, A)
+    a_tensor(name, A)
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    equal_sides(name, A)
     base, n = (linalg_inv(A), -n) if n < 0 else (A, n)
     result = None
     while n:

@@ -4,7 +4,7 @@ import warnings
 
 from .decomposition import linalg_qr, linalg_svd
 from .outputs import placed, result_type
-from .triangular import linalg_cholesky, solve_triangular
+from .substitution import linalg_cholesky, solve_triangular
 
 __all__ = ("cholesky", "qr", "svd", "triangular_solve")
 METHODS = ("cholesky", "qr", "svd", "triangular_solve")

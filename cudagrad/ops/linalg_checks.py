@@ -36,6 +36,10 @@ def floating(name, A):
 def square(name, A, argument="A"):
     """A batch of square matrices, floating but not of half precision."""
     matrices(name, A, argument)
+    equal_sides(name, A, argument)
+
+
+def equal_sides(name, A, argument="A"):
     rows, columns = A.shape[-2:]
     if rows != columns:
         raise RuntimeError(

@@ -143,14 +143,9 @@ def _binary_by_x(m, g, x, target):
     return g * (x - target) / m.maximum(square, m.null(square) + 1e-12)
 
 
-def _floored_log(m, x):
-    log = m.log(x)
-    return m.maximum(log, m.null(log) - 100)
-
-
 @op(
     x=_binary_by_x,
-    target=lambda m, g, x: g * (_floored_log(m, 1 - x) - _floored_log(m, x)),
+    target=lambda m, g, x: g * (m.log(1 - x) - m.log(x)),
     wide=True,
 )
 def binary_cross_entropy_each(xp, x, target):
@@ -204,7 +199,7 @@ def _logits_by_x(m, g, x, target, pos_weight):
 def _logits_by_target(m, g, x, pos_weight):
     if pos_weight is None:
         return -g * x
-    return g * (m.softplus_of(x) - pos_weight * m.softplus_of(-x))
+    return g * (pos_weight * m.softplus_of(-x) - m.softplus_of(x))
 
 
 @op(
@@ -242,9 +237,19 @@ def binary_cross_entropy_with_logits(
             f"result type {input.dtype.legacy} can't be cast to the desired output type {target.dtype.legacy}"
         )
     if pos_weight is not None:
-        pos_weight = pos_weight.detach().expand_as(input) if pos_weight.ndim <= input.ndim else pos_weight
+        pos_weight = _fitted_last(pos_weight, input)
     losses = TABLE["binary_cross_entropy_of_logits"].raw(input, target, pos_weight)
     return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def _fitted_last(weight, input):
+    """``weight``, checked to broadcast to ``input``, in PyTorch's words for a sum of the two."""
+    for back in range(1, min(weight.ndim, input.ndim) + 1):
+        a, b = weight.shape[-back], input.shape[-back]
+        if a not in (1, b):
+            first = f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+            raise RuntimeError(f"{first}{input.ndim - back}")
+    return weight
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):

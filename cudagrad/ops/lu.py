@@ -7,7 +7,7 @@ from ..core.op import op
 from ..core.tensor import wrap
 from .linalg_checks import element, fit, matrices, one_dtype, square
 from .outputs import placed, result_type
-from .triangular import adjoint, substitute, triangle
+from .substitution import adjoint, substitute, triangle
 
 __all__ = ("lu_solve", "lu_unpack")
 METHODS = ("lu_solve",)

@@ -1,8 +1,11 @@
 """Losses that ask for a margin: between scores, between labels, between distances."""
 
+from ..backend import xp_of
 from ..core.op import TABLE
+from ..core.tensor import wrap
 from .distance import pairwise_distance
 from .loss_reduction import reduced, reduction_of
+from .masking import where
 from .smooth import logsigmoid
 
 __all__ = ("hinge_embedding_loss", "cosine_embedding_loss", "margin_ranking_loss", "triplet_margin_loss")
@@ -19,8 +22,8 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     Derivative  -1 at the margin
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    apart = (margin - input).clamp(min=0).masked_fill(target == 1, 0)
-    return reduced(apart + (input + 0 * apart).masked_fill(target == -1, 0), reduction)
+    apart = where(target == 1, 0.0, (margin - input).clamp(min=0))
+    return reduced(apart + where(target == -1, 0.0, input), reduction)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
@@ -65,11 +68,16 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
         )
     lengths = ((input1 * input1).sum(-1) + _TINY) * ((input2 * input2).sum(-1) + _TINY)
     cosine = (input1 * input2).sum(-1) / lengths.sqrt()
-    together = (1 - cosine).masked_fill(target != 1, 0)
-    return reduced(together + (cosine - margin).clamp(min=0).masked_fill(target != -1, 0), reduction)
+    together = where(target == 1, 1 - cosine, 0.0)
+    return reduced(together + where(target == -1, (cosine - margin).clamp(min=0), 0.0), reduction)
 
 
 # ---- classes
+
+
+def _classes(scores):
+    """The numbers of the classes, [C], to compare with labels."""
+    return wrap(xp_of(scores.array).arange(scores.shape[-1]))
 
 
 def _check_scores(input):
@@ -112,7 +120,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     scores = input.reshape(-1, input.shape[-1])
     index = target.reshape(-1, 1)
     over = (margin - scores.gather(1, index) + scores).relu()
-    over = over.scatter(1, index, 0.0)
+    over = over.masked_fill(_classes(scores) == index, 0)
     if p == 2:
         over = over * over
     if weight is not None:
@@ -140,9 +148,10 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     scores, labels = input.reshape(-1, classes), target.reshape(-1, classes).long()
     valid = (labels >= 0).long().cumprod(1)  # up to the first -1
     index = labels * valid
-    others = labels.new_zeros(labels.shape).scatter_add(1, index, valid) == 0  # [N,C]
+    is_label = ((index.unsqueeze(2) == _classes(scores)) & (valid.unsqueeze(2) > 0)).any(1)  # [N,C]
     over = (1 - scores.gather(1, index).unsqueeze(2) + scores.unsqueeze(1)).relu()  # [N, label, class]
-    losses = (over * (valid.unsqueeze(2) * others.unsqueeze(1))).sum((1, 2)) / classes
+    over = over.masked_fill((valid.unsqueeze(2) == 0) | is_label.unsqueeze(1), 0)
+    losses = over.sum((1, 2)) / classes
     return reduced(losses.reshape(target.shape[:-1]) if reduction == "none" else losses, reduction)
 
 

@@ -81,7 +81,7 @@ def _vector_norm_by_x(m, g, x, out, ord, dim, keepdim, x_shape):
         kept = tuple(1 if d in dim else n for d, n in enumerate(x_shape))
         g, out = m.reshape(g, shape=kept), m.reshape(out, shape=kept)
     if ord == 2:
-        return x * _shrunk(g, out, 1)
+        return x * _shrunk(m, g, out, 1)
     if ord == 0:
         return x * 0 * g
     sign = m.sgn(x) if is_complex(x) else m.sign(x)
@@ -89,20 +89,19 @@ def _vector_norm_by_x(m, g, x, out, ord, dim, keepdim, x_shape):
         return sign * g
     size = m.abs(x)
     if abs(ord) == INF:
-        picked = size == out
-        return sign * (picked * (g / m.sum(picked * (g * 0 + 1), dim=dim, keepdim=True)))
+        picked = (size == out) + m.null(size)
+        return sign * picked * (g / m.sum(picked, dim=dim, keepdim=True))
     nonzero = size + (size == 0)  # so that no power of 0 is taken; sign is 0 there
     if ord < 1:
-        return sign * nonzero ** (ord - 1) * (g * (out + (out == 0)) ** (1 - ord))
+        return sign * nonzero ** (ord - 1) * (g * out ** (1 - ord))
     if ord < 2:
-        return sign * nonzero ** (ord - 1) * _shrunk(g, out, ord - 1)
-    return x * nonzero ** (ord - 2) * _shrunk(g, out, ord - 1)
+        return sign * nonzero ** (ord - 1) * _shrunk(m, g, out, ord - 1)
+    return x * nonzero ** (ord - 2) * _shrunk(m, g, out, ord - 1)
 
 
-def _shrunk(g, out, power):
+def _shrunk(m, g, out, power):
     """g / out^power, 0 where out is 0."""
-    scale = out + (out == 0)
-    return g * (out != 0) / (scale if power == 1 else scale**power)
+    return m.only(g / (out if power == 1 else out**power), out != 0)
 
 
 @op(x=_vector_norm_by_x, prepare=_prepare_vector_norm, wide=True, holomorphic=False, node="LinalgVectorNorm")

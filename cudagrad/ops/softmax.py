@@ -44,14 +44,14 @@ def _prepare(name):
     return prepare
 
 
-def _softmax(xp, axis, out, x):
-    out = xp.subtract(x, line_max(xp, x, axis), out=out)
-    out = xp.exp(out, out=out)
-    out /= line_sum(xp, out, axis)
+def _softmax(xp, out, x):
+    xp.subtract(x, line_max(xp, x), out=out)
+    xp.exp(out, out=out)
+    out /= line_sum(xp, out)
 
 
-def _softmax_back(xp, axis, out, g, y):
-    xp.subtract(g, line_dot(xp, g, y, axis), out=out)
+def _softmax_back(xp, out, g, y):
+    xp.subtract(g, line_dot(xp, g, y), out=out)
     out *= y
 
 
@@ -76,14 +76,14 @@ def softmax(xp, x, *, dim):
     return in_lines(xp, _softmax, dim, x)
 
 
-def _log_softmax(xp, axis, out, x):
-    xp.subtract(x, line_max(xp, x, axis), out=out)
-    out -= xp.log(line_sum(xp, xp.exp(out), axis))
+def _log_softmax(xp, out, x):
+    xp.subtract(x, line_max(xp, x), out=out)
+    out -= xp.log(line_sum(xp, xp.exp(out)))
 
 
-def _log_softmax_back(xp, axis, out, g, y):
+def _log_softmax_back(xp, out, g, y):
     xp.exp(y, out=out)
-    out *= -line_sum(xp, g, axis)
+    out *= -line_sum(xp, g)
     out += g
 
 
