@@ -414,6 +414,7 @@ def ldexp(input, other, *, out=None):
     """input * 2^other.
 
     Dtypes      any; integers as the default floating dtype, integer exponents in the dtype of a floating input
+    Differs     by input the derivative is 2^other also for negative integer exponents, where PyTorch has 0
     """
     if other.dtype.category < 2:
         other = to_dtype(other, input.dtype if input.dtype.category > 1 else dtypes.get_default_dtype())

@@ -75,10 +75,13 @@ def refuse(kernel, x, kinds):
 def number(value, like):
     """The Python number ``value`` in exactly the dtype of the array ``like``, so that it can widen nothing."""
     d = like.dtype
+    bits = 8 * d.itemsize
+    if d.kind == "u" and -(2**bits) < value < 0:
+        value %= 2**bits  # C's conversion, which PyTorch lets pass
     try:
         return d.type(value)
     except OverflowError:
-        c_type = {"b": "bool", "u": f"uint{8 * d.itemsize}_t", "i": f"int{8 * d.itemsize}_t"}.get(d.kind, d.name)
+        c_type = {"b": "bool", "u": f"uint{bits}_t", "i": f"int{bits}_t"}.get(d.kind, d.name)
         raise RuntimeError(f"value cannot be converted to type {c_type} without overflow") from None
 
 

@@ -134,9 +134,15 @@ def bitwise_xor(xp, x, y):
 @op()
 def bitwise_not(xp, x):
     """The bits that x has not; "not" for bool."""
-    if x.dtype.kind not in "biu":
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    _whole("bitwise_not_cpu", x)
     return ~x
+
+
+def invert(input):
+    """``~input``."""
+    if input.dtype.category > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(input)
 
 
 def _shifts(kernel, x, y):

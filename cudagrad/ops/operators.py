@@ -37,7 +37,7 @@ PLAIN |= {"floordiv": "floor_divide"}
 PLAIN |= {"pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
 PLAIN |= {"lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
+UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
 
 METHODS = {f"__{python}__": _first(name) for python, name in (PLAIN | UNARY).items()}
 METHODS |= {f"__{name}__": _first(name) for name in COMPARISONS}

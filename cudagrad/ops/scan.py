@@ -243,10 +243,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     if isinstance(spacing, (tuple, list)):
         steps = list(spacing)
         if len(steps) != len(dims):
-            raise RuntimeError(
-                f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, but "
-                f"got a list of length {len(steps)}"
-            )
+            raise RuntimeError(_uneven(len(steps), len(dims), dim is None))
     else:
         steps = [spacing] * len(dims)
     for d in dims:
@@ -254,6 +251,17 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
             first = "torch.gradient expected each dimension size to be at least edge_order+1"
             raise RuntimeError(errors.text(first, f"got {tuple(input.shape)}, edge_order {edge_order}"))
     return tuple(_slope(input, d, h, edge_order) for d, h in zip(dims, steps))
+
+
+def _uneven(steps, dims, all_dims):
+    first = "torch.gradient expected spacing to be unspecified, a scalar"
+    if all_dims:
+        first += (
+            f", or a list of length equal to 'self.dim() = {dims}', since dim argument was not given, but got a list"
+        )
+        return f"{first} of length {steps}"
+    first += " or it's spacing and dim arguments to have the same length, but got a spacing argument of length "
+    return f"{first}{steps} and a dim argument of length {dims}."
 
 
 def _slope(f, dim, spacing, edge_order):

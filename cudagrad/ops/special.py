@@ -94,6 +94,11 @@ def digamma(xp, x):
     return in_double(xp, _digamma, x)
 
 
+def _zeta(xp, s, x):
+    poles = (s == 1) | ((s > 1) & (x <= 0) & (x == xp.floor(x)))
+    return xp.where(poles, math.inf, xp.where((s < 1) | (x <= 0), math.nan, _zeta_above(xp, s, x)))
+
+
 def _zeta_above(xp, s, x):
     """sum over k >= 0 of (x + k)^-s for x > 0, by Euler and Maclaurin."""
     total = 0.0
@@ -176,12 +181,12 @@ def mvlgamma(input, p, *, out=None):
 
 @op(y=lambda m, g, x, y: -g * x * m.zeta(x + 1, y), promote=("x", "y"), numbers=("x", "y"), floating=True, wide=True)
 def zeta(xp, x, y):
-    """Hurwitz' zeta function: the sum over k >= 0 of (y + k)^-x, for x > 1 and y > 0.
+    """Hurwitz' zeta function: the sum over k >= 0 of (y + k)^-x; infinite at x = 1 and at y = 0, -1, -2, ...
 
     Derivative  by y; by x none
+    Differs     nan for other y below 0, where PyTorch sums the series for whole x
     """
-    out = in_double(xp, lambda xp, s, q: _zeta_above(xp, s, q), *xp.broadcast_arrays(x, y))
-    return xp.where(x == 1, xp.full_like(out, math.inf), xp.where((x < 1) | (y <= 0), xp.full_like(out, math.nan), out))
+    return in_double(xp, _zeta, *xp.broadcast_arrays(x, y))
 
 
 # ---- Bessel functions

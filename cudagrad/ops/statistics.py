@@ -156,14 +156,14 @@ def _checked(name, input, q, interpolation):
         raise RuntimeError(errors.text(f"{name}() input tensor must be non-empty", f"got {tuple(input.shape)}"))
     if not isinstance(q, Tensor):
         if not 0 <= plain(q) <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         return lift(float(q), input, TABLE["order_of"])
     if q.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if not bool(((q.array >= 0) & (q.array <= 1)).all()):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
     return q
 
 
@@ -287,7 +287,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     Dtypes      floating; out as input
     """
     if input.dtype.category != 2:
-        raise not_implemented("histogram_cpu", input.array)
+        raise not_implemented("histogramdd", input.array)
     if isinstance(bins, Tensor):
         result = TABLE["counted"].raw(input, bins, weight, bins=0, low=0, high=0, density=density)
     else:

@@ -53,7 +53,7 @@ case(
     np.bitwise_not,
     Input(A),
     Input(BOOLS[0]),
-    Error(TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors", (2,)),
+    Error(NotImplementedError, "\"bitwise_not_cpu\" not implemented for 'Float'", (2,)),
     grad=0,
 )
 SHIFTS = np.array([1, 2, 0, 5])

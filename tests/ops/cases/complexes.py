@@ -31,8 +31,8 @@ case(
 case(
     "polar",
     lambda r, a: r * np.exp(1j * a),
-    Input((2, 3), (3,)),
-    Input((4,), (4,)),
+    Input(np.array([[0.5, 2.0, 1.5]]), (2, 3)),
+    Input(np.array([0.5, 2.0]), (2,)),
     Error(RuntimeError, f"{FLOATS} Float and Long", (1,), np.array([2])),
     low=False,
     pointwise=True,

@@ -64,8 +64,8 @@ for alias, ref, values in (
 ):
     also(alias, ref, values)
 for name in ("atan2", "arctan2"):
-    text = "atan2(): argument 'other' (position 2) must be Tensor, not int"
-    case(name, np.arctan2, Input(*PAIR), Input((3, 1), (4,)), Error(TypeError, text, (2,), 1), pointwise=True)
+    case(name, np.arctan2, Input(*PAIR), Input((3, 1), (4,)), pointwise=True)
+case("atan2", None, Error(TypeError, "atan2(): argument 'other' (position 2) must be Tensor, not int", (2,), 1))
 each("deg2rad", np.deg2rad, ANY * 60, complex=False)
 each("rad2deg", np.rad2deg, ANY, complex=False)
 
@@ -163,7 +163,7 @@ case(
     ),
     Error(TypeError, "clamp() received an invalid combination of arguments - got (Tensor, Tensor, int)", (2,), (2,), 1),
     Error(NotImplementedError, NO_COMPLEX, np.array([1j], np.complex64), 0, 1),
-    Error(RuntimeError, "value cannot be converted to type uint8_t without overflow", np.array([1], np.uint8), -5),
+    Error(RuntimeError, "value cannot be converted to type uint8_t without overflow", np.array([1], np.uint8), 300),
     pointwise=True,
 )
 LOW, HIGH = np.array([-1.0, -1.0, 0.5, 3.0]), np.array([1.0, 0.5, 0.7, -1.0])

@@ -101,7 +101,8 @@ case(
     *INTEGRALS,
 )
 UNEVEN = (
-    "torch.gradient expected spacing to be unspecified, a scalar, or a list of length 2, but got a list of length 1"
+    "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = 2', since "
+    "dim argument was not given, but got a list of length 1"
 )
 
 
