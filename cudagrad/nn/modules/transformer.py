@@ -1,6 +1,9 @@
 """The path ``torch.nn.modules.transformer``."""
 
-
-__all__ = [
-    *("Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"),
-]
+from ..transformer import (  # noqa: F401
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
