@@ -41,14 +41,14 @@ def _widened(run):
     """Compute float16 and bfloat16 in float32 and round the outputs once."""
 
     def wide(*arrays, **options):
-        low = next((a.dtype for a in arrays if a is not None and a.dtype in LOW), None)
-        if low is None:
+        for a in arrays:
+            if a is not None and a.dtype in LOW:
+                break
+        else:
             return run(*arrays, **options)
-        arrays = [a.astype(np.float32) if a is not None and a.dtype in LOW else a for a in arrays]
-        result = run(*arrays, **options)
-        if isinstance(result, tuple):
-            return tuple(_narrow(r, low) for r in result)
-        return _narrow(result, low)
+        low = a.dtype
+        result = run(*(a if a is None or a.dtype not in LOW else a.astype(np.float32) for a in arrays), **options)
+        return tuple(_narrow(r, low) for r in result) if isinstance(result, tuple) else _narrow(result, low)
 
     return wide
 
@@ -91,7 +91,6 @@ def array_of_number(value, d, like):
 
 def place(value, like):
     """A NumPy scalar or array as an array on ``like``'s device."""
-    array = np.asarray(value)
     if like.__class__ is np.ndarray or like.__class__ not in ARRAYS:
-        return array
-    return ARRAYS[like.__class__].asarray(array)
+        return np.asarray(value)
+    return ARRAYS[like.__class__].asarray(value)

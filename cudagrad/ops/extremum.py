@@ -2,7 +2,7 @@
 
 from ..core.op import TABLE, op
 from ..core.tensor import Tensor, check_dim
-from .checks import dims_of, ndim_of, no_overload, not_implemented, reduced, types_of, with_numpy_names
+from .checks import dims_of, kept, ndim_of, no_overload, not_implemented, reduced, types_of, with_numpy_names
 from .outputs import placed, result_type
 from .reduction import back_in_place
 from .rounding import maximum, minimum
@@ -114,10 +114,11 @@ def _place(name):
     return prepare
 
 
-def _index(xp, find, x, dim, keepdim):
-    over = None if dim is None else (dim,) if x.ndim else ()
-    found = find(x) if over is None or not x.ndim else find(x, dim)
-    return xp.asarray(found).astype(xp.int64).reshape(reduced(x.shape, over, keepdim))
+def _index(xp, found, x, dim, keepdim):
+    found = xp.asarray(found, xp.int64)
+    if not keepdim:
+        return found
+    return found.reshape(kept(x.shape, None if dim is None else (dim,)))
 
 
 @op(prepare=_place("argmax"), wide=True)
@@ -128,7 +129,7 @@ def argmax(xp, x, *, dim, keepdim):
     Dtypes      any but bool and complex; out int64
     Raises      IndexError where there is none
     """
-    return _index(xp, xp.argmax, x, dim, keepdim)
+    return _index(xp, x.argmax(dim if x.ndim else None), x, dim, keepdim)
 
 
 @op(prepare=_place("argmin"), wide=True)
@@ -139,7 +140,7 @@ def argmin(xp, x, *, dim, keepdim):
     Dtypes      any but bool and complex; out int64
     Raises      IndexError where there is none
     """
-    return _index(xp, xp.argmin, x, dim, keepdim)
+    return _index(xp, x.argmin(dim if x.ndim else None), x, dim, keepdim)
 
 
 def taken(input, index, dim, keepdim):
@@ -174,8 +175,37 @@ def _choose(name, input, dim, keepdim, other, out):
         raise no_overload(name, types_of(input, dim), *expected)
     d = check_dim(dim, ndim)
     nonempty(name, shape, (d,) if ndim else ())
-    index = TABLE[places].raw(input, dim=d, keepdim=True)
-    return placed(name, pair(*taken(input, index, d, keepdim)), out)
+    index = TABLE[places].raw(input, dim=d, keepdim=False)
+    result = pair(_picked(input, index, dim=d), index)
+    if keepdim and ndim:
+        result = pair(*(TABLE["unsqueeze"].raw(t, dim=d) for t in result))
+    return result if out is None else placed(name, result, out)
+
+
+def _grid(xp, index, shape, dim):
+    """What indexes, in an array of ``shape``, the elements at ``index`` along ``dim``, which index has not."""
+    if not shape:
+        return ()
+    others = shape[:dim] + shape[dim + 1 :]
+    rows = [xp.arange(n).reshape((1,) * k + (n,) + (1,) * (len(others) - 1 - k)) for k, n in enumerate(others)]
+    return (*rows[:dim], index, *rows[dim:])
+
+
+@op(x=lambda m, g, index, x_shape, dim: m.put_picked(g, index, shape=x_shape, dim=dim), node="Max")
+def picked(xp, x, index, *, dim):
+    """The element of x at ``index`` along ``dim``, for each place of the others: x without that dim."""
+    return x[_grid(xp, index, x.shape, dim)]
+
+
+@op(x=lambda m, g, index, dim: m.picked(g, index, dim=dim))
+def put_picked(xp, x, index, *, shape, dim):
+    """Zeros of ``shape`` with x at ``index`` along ``dim``."""
+    out = xp.zeros(shape, x.dtype)
+    out[_grid(xp, index, shape, dim)] = x
+    return out
+
+
+_picked = TABLE["picked"].raw
 
 
 def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):

@@ -2,7 +2,7 @@
 
 from .. import dtypes, errors
 from ..core.op import TABLE, op
-from ..core.promote import cast, lift
+from ..core.promote import INEXACT, cast, lift
 from ..core.tensor import Tensor
 from .casting import to_dtype
 from .checks import no_overload, not_implemented, number, types_of
@@ -26,17 +26,18 @@ def pow(input, exponent, *, out=None):
     tensor([1., 8.])
     """
     if exponent.__class__ in _NUMBERS:
+        if exponent.__class__ is not complex and isinstance(input, Tensor) and input.array.dtype in INEXACT:
+            return _power_number(input, exponent=exponent, out=out)
         return _to_number(input, exponent, out)
     if not isinstance(exponent, Tensor):
         return power(input, exponent) if out is None else power(input, exponent, out=out)
     return power(input, exponent, out=out)
 
 
-_NUMBERS = (int, float, bool, complex)
+_NUMBERS = {int, float, bool, complex}
 
 
 def _to_number(input, exponent, out):
-    me = TABLE["power_number"].raw
     try:
         own = input.dtype
     except AttributeError:
@@ -51,7 +52,7 @@ def _to_number(input, exponent, out):
             raise RuntimeError(errors.text(first, f"got {own} to the power {exponent}", "fix: input.float()"))
     elif category > own.category:
         input = cast(input, own.to_complex().numpy)
-    return me(input, exponent=exponent, out=out)
+    return _power_number(input, exponent=exponent, out=out)
 
 
 def _square(x):
@@ -88,6 +89,9 @@ def power_number(xp, x, *, exponent):
     if x.dtype.kind == "b":
         return x | (not exponent)
     return xp.power(x, number(exponent, x))
+
+
+_power_number = TABLE["power_number"].raw
 
 
 def _whole_power(xp, x, y):

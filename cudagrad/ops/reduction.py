@@ -36,10 +36,9 @@ def _ints(x, xp):
 def _sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     if axis is not None or keepdims is not None:
         dim, keepdim = with_numpy_names(dim, keepdim, axis, keepdims)
-    ndim = ndim_of(input, "sum")
-    if dtype is not None:
-        input = to_dtype(input, dtype)
-    return input, None if dim is None else dims_of(dim, ndim), keepdim
+    if dim is not None:
+        dim = dims_of(dim, ndim_of(input, "sum"))
+    return (input if dtype is None else to_dtype(input, dtype)), dim, keepdim
 
 
 @op(prepare=_sum, x=spread, wide=True)
@@ -53,7 +52,7 @@ def sum(xp, x, *, dim, keepdim):
     >>> cudagrad.tensor([[1, 2], [3, 4]]).sum(dim=0)
     tensor([4, 6])
     """
-    return x.sum(dim, _ints(x, xp), keepdims=keepdim)
+    return xp.add.reduce(x, dim, _ints(x, xp), None, keepdim)  # the method of the same takes 0.3 us longer
 
 
 def _floating_only(input, dtype):

@@ -94,6 +94,7 @@ def frac(xp, x):
 
 # ---- bounds
 
+_SIMPLE = {int, float, type(None)}
 _CLAMP = ("Tensor input, Tensor min, Tensor max, *, Tensor out", "Tensor input, Number min, Number max, *, Tensor out")
 
 
@@ -108,12 +109,15 @@ def clamp(input, min=None, max=None, *, out=None):
     >>> cudagrad.clamp(cudagrad.tensor([-1.0, 0.5, 2.0]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    if min.__class__ in _SIMPLE and max.__class__ in _SIMPLE and min is not max and isinstance(input, Tensor):
+        if input.array.dtype.kind == "f":  # the common case: nothing to promote
+            return _clamp_number(input, low=min, high=max, out=out)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = [isinstance(bound, Tensor) for bound in (min, max) if bound is not None]
     if not any(tensors):
         min, max = plain(min), plain(max)
-        return TABLE["clamp_number"].raw(_beside(input, min, max), low=min, high=max, out=out)
+        return _clamp_number(_beside(input, min, max), low=min, high=max, out=out)
     if not all(tensors):
         raise no_overload("clamp", types_of(input, min, max), *_CLAMP)
     given = [t for t in (input, min, max) if t is not None]
@@ -172,8 +176,12 @@ def _bounded(xp, x, low, high):
 @op(x=lambda m, g, x, low, high: m.only(g, _inside(x, low, high)), node="Clamp")
 def clamp_number(xp, x, *, low, high):
     """x within two numbers, either of which may be None."""
-    low, high = (None if v is None else number(v, x) for v in (low, high))
+    if x.dtype.kind != "f":
+        low, high = (None if v is None else number(v, x) for v in (low, high))
     return _bounded(xp, x, low, high)
+
+
+_clamp_number = TABLE["clamp_number"].raw
 
 
 @op(

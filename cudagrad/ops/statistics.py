@@ -120,16 +120,16 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
     Derivative  to the two elements in between which it lies
     Raises      RuntimeError for q outside [0, 1], another dtype or interpolation, or an empty input
     """
-    return placed("quantile", _quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
+    return placed("quantile", _quantile(input, q, dim, keepdim, interpolation, False), out)
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """As ``quantile``, of what is not nan; nan where nothing is left."""
-    return placed("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)
+    return placed("nanquantile", _quantile(input, q, dim, keepdim, interpolation, True), out)
 
 
-def _quantile(name, input, q, dim, keepdim, interpolation, skip):
-    q = _checked(name, input, q, interpolation)
+def _quantile(input, q, dim, keepdim, interpolation, skip):
+    q = _checked(input, q, interpolation)
     shape = input.array.shape
     d = None if dim is None else check_dim(dim, input.ndim)
     if d is None or not shape:
@@ -145,23 +145,23 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip):
     return _laid_out(values, q, shape, d, keepdim)
 
 
-def _checked(name, input, q, interpolation):
+def _checked(input, q, interpolation):
     if input.dtype.name not in ("float32", "float64"):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if interpolation not in _BETWEEN:
         raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
     if not input.numel():
-        raise RuntimeError(errors.text(f"{name}() input tensor must be non-empty", f"got {tuple(input.shape)}"))
+        raise RuntimeError(errors.text("quantile() input tensor must be non-empty", f"got {tuple(input.shape)}"))
     if not isinstance(q, Tensor):
         if not 0 <= plain(q) <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         return lift(float(q), input, TABLE["order_of"])
     if q.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if not bool(((q.array >= 0) & (q.array <= 1)).all()):
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
     return q
