@@ -16,16 +16,16 @@ __all__ = ()
 # ---- the arrays below: x as [P, M, S] or flat, the index as places in it
 
 
-def out_of_range(index, size, dim, kind=IndexError):
-    """The error for an array of indices of which one is not in ``-size ... size - 1``."""
+def out_of_range(index, size, dim):
+    """The IndexError for an array of indices of which one is not in ``-size ... size - 1``."""
     if size == 0:
-        return kind("index is out of bounds for dimension with size 0")
+        return IndexError("index is out of bounds for dimension with size 0")
     bad = index[(index < -size) | (index >= size)].reshape(-1)
-    return kind(f"index {int(bad[0])} is out of bounds for dimension {dim} with size {size}")
+    return IndexError(f"index {int(bad[0])} is out of bounds for dimension {dim} with size {size}")
 
 
-def in_range(xp, index, size, dim, kind=IndexError):
-    """``index`` as int64 with negative places counted from the front; the error of ``kind`` for one out of range.
+def in_range(xp, index, size, dim):
+    """``index`` as int64 with negative places counted from the front; IndexError for one out of range.
 
     CuPy wraps what is out of range round in silence, so this looks, on every device.
     """
@@ -34,7 +34,7 @@ def in_range(xp, index, size, dim, kind=IndexError):
         return index
     low, high = int(index.min()), int(index.max())
     if low < -size or high >= size:
-        raise out_of_range(index, size, dim, kind)
+        raise out_of_range(index, size, dim)
     return xp.where(index < 0, index + size, index) if low < 0 else index
 
 
@@ -167,12 +167,20 @@ def write_elements(xp, x, index, y, dim, write):
         x, index = x.reshape(x.shape or 1), index.reshape(index.shape or 1)
         y = y.reshape(y.shape or 1) if hasattr(y, "reshape") else y
     target = x if x.flags.c_contiguous else x.copy(order="C")
-    places = element_places(xp, in_range(xp, index, x.shape[dim], dim, RuntimeError), x.shape, dim)
+    check_counted(index, x.shape[dim], dim)
+    places = element_places(xp, index.astype(np.int64, copy=False), x.shape, dim)
     if hasattr(y, "reshape"):
         y = xp.ascontiguousarray(y[tuple([slice(n) for n in index.shape])]).reshape(-1, 1)
     write(xp, target.reshape(-1, 1), places, y)
     if target is not x:
         x[...] = target
+
+
+def check_counted(index, size, dim):
+    """RuntimeError where a place in a non-empty ``index`` is negative or not below ``size``."""
+    if int(index.min()) < 0 or int(index.max()) >= size:
+        bad = index[(index < 0) | (index >= size)].reshape(-1)
+        raise RuntimeError(f"index {int(bad[0])} is out of bounds for dimension {dim} with size {size}")
 
 
 def check_places(name, input, dim, index, src=None):
@@ -243,19 +251,11 @@ def gather(xp, x, index, *, dim):
     """
     if not index.size:
         return xp.empty(index.shape, x.dtype)
-    size = x.shape[dim] if x.ndim else 1
-    if int(index.min()) < 0 or int(index.max()) >= size:
-        raise _not_counted(index, size, dim)
+    check_counted(index, x.shape[dim] if x.ndim else 1, dim)
     if not x.ndim or not index.ndim:
         return x.reshape(-1)[index]
     part = x[tuple([slice(n) if d != dim else slice(None) for d, n in enumerate(index.shape)])]
     return xp.take_along_axis(part, index, dim)
-
-
-def _not_counted(index, size, dim):
-    """The error of an index that may not be negative."""
-    bad = index[(index < 0) | (index >= size)].reshape(-1)
-    return RuntimeError(f"index {int(bad[0])} is out of bounds for dimension {dim} with size {size}")
 
 
 @op(x=lambda m, g, index, dim: m.gather(g, index, dim=dim))
