@@ -17,7 +17,7 @@ FUNCTIONAL = ("embedding", "embedding_bag", "one_hot")
 
 def _factors(xp, index, padding_idx, scale_grad_by_freq):
     """What the gradient of each row taken is multiplied by, [...,1]: 0 for padding, 1 / count by frequency."""
-    factor = xp.ones(index.shape, xp.float32)
+    factor = xp.ones(index.shape)
     if scale_grad_by_freq and index.size:
         factor /= xp.bincount(index.reshape(-1))[index]
     if padding_idx is not None:
@@ -43,7 +43,7 @@ def _gradient(m, g, index, w_shape, padding_idx, scale_grad_by_freq):
 
 @op()
 def embedding_factors(xp, x, *, padding_idx, scale_grad_by_freq):
-    """What ``embedding_rows`` multiplies the gradient of each of the rows x by, float32 [...,1]."""
+    """What ``embedding_rows`` multiplies the gradient of each of the rows x by, float64 [...,1]."""
     return _factors(xp, x, padding_idx, scale_grad_by_freq)
 
 
@@ -237,10 +237,10 @@ def _check_bag(input, mode, weights, scale_grad_by_freq):
 def _reduced(rows, bag, count, mode):
     """Rows [N,D] put into [count,D] by the numbers of their bags, an array."""
     xp = xp_of(rows.array)
-    if mode == "max":
+    if mode == "max" and rows.shape[0]:
         return _largest(rows, bag, count)
     total = TABLE["rows_sum"].raw(rows, wrap(bag), shape=(count, rows.shape[1]), dim=0)
-    if mode == "sum":
+    if mode != "mean":
         return total
     lengths = xp.maximum(xp.bincount(bag, minlength=count), 1)
     return total / wrap(lengths.astype(rows.array.dtype)).unsqueeze(1)
@@ -254,8 +254,6 @@ def _largest(rows, bag, count):
         (members,) = xp.nonzero(bag == b)
         if members.size:
             place[b], filled[b] = members[array[members].argmax(0)], True
-    if not array.shape[0]:
-        return rows.new_zeros((count, array.shape[1]))
     taken = TABLE["gather"].raw(rows, index=wrap(place), dim=0)
     return TABLE["only"].raw(taken, wrap(filled))
 

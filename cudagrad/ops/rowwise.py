@@ -38,17 +38,17 @@ def computed(xp, x):
 
 
 def row_sums(xp, a):
-    """[N,1]: the sum of each row of a [N,L]."""
-    if xp is np and 0 < a.shape[1] < LONG:
-        return a.dot(_ones(a.shape[1], a.dtype))[:, None]
-    return a.sum(1, keepdims=True)
+    """[...,1]: the sum of each row of a [...,L]."""
+    if xp is np and 0 < a.shape[-1] < LONG:
+        return a.dot(_ones(a.shape[-1], a.dtype))[..., None]
+    return a.sum(-1, keepdims=True)
 
 
 def row_products(xp, a, b):
-    """[N,1]: the sum of a * b over each row."""
-    if xp is np and a.shape[1] < LONG:
-        return np.vecdot(a, b)[:, None]
-    return (a * b).sum(1, keepdims=True)
+    """[...,1]: the sum of a * b over each row."""
+    if xp is np and a.shape[-1] < LONG:
+        return np.vecdot(a, b)[..., None]
+    return (a * b).sum(-1, keepdims=True)
 
 
 def column_sums(xp, a):
