@@ -43,19 +43,19 @@ def _factor(xp, scale, x):
 
 
 def _drop(xp, x, out, p, seed, offset, scale):
-    """Write x * scale or 0 into ``out``, both flat, a piece at a time while its random bits are in the cache."""
-    limit = round(p * 65536)
-    if limit == 65536:
-        out[...] = 0
-        return
-    limit, factor = philox.scalar(xp, limit, "u2"), _factor(xp, scale, x)
-    for start, words in philox.blocks(xp, seed, offset, x.size, 16):
-        piece, keep = slice(start, start + words.size), words >= limit
+    """Write x * scale or 0 into ``out``, both flat, a piece at a time while its decisions are in the cache."""
+    factor, work = _factor(xp, scale, x), None
+    for start, keep in philox.decided(xp, seed, offset, x.size, p):
+        piece = slice(start, start + keep.size)
         if x.dtype.itemsize == 2:
             out[piece] = x[piece] * (keep * factor)
-        else:  # two passes without a temporary: 0.28 ns an element, where np.where takes 2.5 (Zen 4)
-            xp.multiply(x[piece], keep, out=out[piece])
-            out[piece] *= factor
+            continue
+        # Three passes, no fresh temporary: 0.5 ns an element; a product with bools takes 0.6, np.where 2.5 (Zen 4)
+        work = xp.empty(keep.size, x.dtype) if work is None else work
+        times = work[: keep.size]
+        times[...] = keep
+        times *= factor
+        xp.multiply(x[piece], times, out=out[piece])
 
 
 def _call(input, p, scale, dims=None):

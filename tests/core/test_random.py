@@ -91,6 +91,23 @@ def test_decisions_of_dropout_are_16_bit_comparisons(p):
     assert np.array_equal(kept, philox.bits(np, 3, 4, 1000, 16) >= round(p * 65536))
 
 
+@pytest.mark.parametrize("count", [1, 7, 131072, 131080, 300001])
+def test_decisions_asked_for_again_are_the_same_whether_kept_or_not(count):
+    """First made, then read from the bits that were kept, then made again."""
+    expected = philox.bits(np, 8, 9, count, 16) >= round(0.3 * 65536)
+    for _ in range(3):
+        assert np.array_equal(philox.kept(np, 8, 9, count, 0.3), expected)
+
+
+def test_the_oldest_decisions_make_room():
+    recent = philox._Recent(100)
+    for i in range(5):
+        recent.put(i, np.zeros(40, "u1"))
+    assert [i for i in range(5) if recent.pop(i) is not None] == [3, 4]
+    recent.put(0, np.zeros(101, "u1"))
+    assert recent.pop(0) is None and recent._bytes == 0
+
+
 # ---- the numbers made of them
 
 
