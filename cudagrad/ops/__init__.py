@@ -31,13 +31,18 @@ def _families():
     """Every file of this folder; the operators last, since they are made of the others."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     names.sort(key=lambda name: name == "operators")
-    for name in names:
-        try:
-            yield importlib.import_module("." + name, __name__)
-        except ImportError as e:
-            import sys
-            print("NOT YET WIRED:", name, e, file=sys.stderr)
+    return [importlib.import_module("." + name, __name__) for name in names]
 
 
-for _module in _families():
+def listed(kind):
+    """Name -> function of all that the families list under ``kind``: FUNCTIONAL, LINALG, SPECIAL."""
+    found = {}
+    for module in FAMILIES:
+        names = getattr(module, kind, ())
+        found |= names if isinstance(names, dict) else {name: getattr(module, name) for name in names}
+    return found
+
+
+FAMILIES = _families()
+for _module in FAMILIES:
     _wire(_module)
