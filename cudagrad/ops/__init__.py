@@ -27,11 +27,10 @@ def _wire(module):
             __all__.append(name + "_")
 
 
-def _families():
+def _names():
     """Every file of this folder; the operators last, since they are made of the others."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    names.sort(key=lambda name: name == "operators")
-    return [importlib.import_module("." + name, __name__) for name in names]
+    return sorted(names, key=lambda name: name == "operators")
 
 
 def listed(kind):
@@ -43,6 +42,7 @@ def listed(kind):
     return found
 
 
-FAMILIES = _families()
-for _module in FAMILIES:
-    _wire(_module)
+FAMILIES = []
+for _name in _names():
+    FAMILIES.append(importlib.import_module("." + _name, __name__))
+    _wire(FAMILIES[-1])
