@@ -37,13 +37,17 @@ def parts_of(path):
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def imports_of(path):
-    """Every module that a file imports anywhere, absolute: ``["numpy", "cudagrad.core.op", ...]``."""
+def imports_of(path, optional=True):
+    """Every module that a file imports anywhere, absolute: ``["numpy", "cudagrad.core.op"]``; or those it must have."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    guards = [] if optional else [node for node in ast.walk(tree) if optional_import(node)]
+    left_out = {id(n) for guard in guards for n in ast.walk(guard)}
     package = ("cudagrad", *parts_of(path))
     if path.name != "__init__.py":
         package = package[:-1]
     for node in ast.walk(tree):
+        if id(node) in left_out:
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -53,6 +57,11 @@ def imports_of(path):
                 yield from (f"{module}.{alias.name}" for alias in node.names)
             else:
                 yield module
+
+
+def optional_import(node):
+    """Whether a node is ``try: import ... except ImportError``: what is not there is done without."""
+    return isinstance(node, ast.Try) and any("ImportError" in ast.dump(h.type) for h in node.handlers if h.type)
 
 
 def floor_of(part):
@@ -71,7 +80,7 @@ def test_imports_go_down_only(path):
     if not parts or parts[0] == "examples":
         return
     mine, wrong = parts[0], []
-    for module in imports_of(path):
+    for module in imports_of(path, optional=False):
         target = module.split(".")
         if target[0] != "cudagrad" or len(target) < 2 or target[1] == mine:
             continue
