@@ -3,7 +3,7 @@
 import weakref
 
 from .. import dtypes, errors
-from ..core.inplace import alias, check_writable
+from ..core.inplace import alias, bump, check_writable
 from ..core.op import SAME, op
 from ..core.tensor import Tensor, check_dim
 from .checks import ndim_of
@@ -273,6 +273,7 @@ def reshaping(function, name):
         if before.link is not None or children:
             self.link = t.link
             self.version[2].append(weakref.ref(self))  # from now on a view of what it was
+        bump(self)
         return self
 
     method.__name__ = method.__qualname__ = name
