@@ -29,13 +29,13 @@ def _guessed(name, ndim, stacklevel):
 def _prepare(name):
     def prepare(input, dim=None, _stacklevel=3, dtype=None):
         if isinstance(_stacklevel, dtype_class):  # torch.softmax(input, dim, dtype)
-            dtype = _stacklevel
+            dtype, _stacklevel = _stacklevel, 3
         try:
             ndim = input.array.ndim
         except AttributeError:
             raise not_tensor(TABLE[name], input) from None
         if dim is None:
-            dim = _guessed(name, ndim, 4)
+            dim = _guessed(name, ndim, _stacklevel + 1)
         dim = check_dim(dim, ndim)
         if dtype is not None:
             input = to_dtype(input, dtype)
@@ -107,7 +107,7 @@ def log_softmax(xp, x, *, dim):
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-input)."""
     if dim is None:
-        dim = _guessed("softmin", input.ndim, 3)
+        dim = _guessed("softmin", input.ndim, _stacklevel)
     return softmax(-input, dim, dtype=dtype)
 
 
