@@ -15,6 +15,12 @@ from .places import flat_index, take_places
 from .taps import apply_taps
 from .windows import Windows
 
+__all__ = ("adaptive_avg_pool1d", "adaptive_max_pool1d")
+FUNCTIONAL = (
+    *("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"),
+    *("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
+)
+
 
 def _counts(name, input, output_size, kind):
     """The count of parts of each axis: None keeps the axis."""

@@ -11,8 +11,7 @@ from .joining import cat
 from .scaled_attention import scaled_dot_product_attention
 from .softmax import softmax
 
-__all__ = ()
-FUNCTIONAL = ("scaled_dot_product_attention", "multi_head_attention_forward")
+FUNCTIONAL = ("multi_head_attention_forward",)
 
 
 def _shape_text(query, key, value, key_padding_mask, attn_mask, num_heads):

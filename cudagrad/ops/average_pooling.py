@@ -9,6 +9,9 @@ from .checks import refuse
 from .pool_windows import check_kind, check_padding, check_sizes, one_an_axis, pool_windows
 from .windows import cut, padded
 
+__all__ = ("avg_pool1d",)
+FUNCTIONAL = ("avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d")
+
 
 def _divisor(xp, where, sizes, include_pad, override, kind):
     """What the sum of each window is divided by: a number, or an array [*count] where windows differ."""

@@ -8,6 +8,9 @@ from . import channelwise
 from .checks import count_of, refuse
 from .normalizing import check_dtypes, check_values, reshaped, standardised_gradients
 
+__all__ = ("batch_norm", "instance_norm")
+FUNCTIONAL = __all__
+
 
 @op(outputs=2)
 def batch_moments(xp, x):

@@ -5,11 +5,10 @@ from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from .correlation import correlate, products, spread
-from .folding import fold, unfold  # noqa: F401
 from .windows import Windows, several
 
 __all__ = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
-FUNCTIONAL = (*__all__, "fold", "unfold")
+FUNCTIONAL = __all__
 
 # x [N,C,*S], w [O,C/groups,*K] and y [N,O,*count] meet in one trilinear form, sum of x w y over all windows. Each op is
 # the derivative of that form by one of the three, hence bilinear in the two others, and its derivatives are the other

@@ -9,7 +9,6 @@ from ..core.promote import not_tensor
 from ..core.tensor import Tensor, wrap
 from .segments import add_rows
 
-__all__ = ()
 FUNCTIONAL = ("embedding", "embedding_bag", "one_hot")
 
 # ---- single rows

@@ -8,6 +8,8 @@ from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from .windows import Windows, cut, offsets, padded, several, view
 
+FUNCTIONAL = ("fold", "unfold")
+
 
 @op(x=lambda m, g, x_shape, where: m.col2im(g, where=where, size=tuple(x_shape[2:])), node="Im2Col")
 def im2col(xp, x, *, where):

@@ -11,6 +11,8 @@ from .checks import refuse
 from .places import flat_index
 from .windows import several
 
+FUNCTIONAL = ("fractional_max_pool2d", "fractional_max_pool3d")
+
 
 @op()
 def largest_of_random_parts(xp, x, samples, *, kernel, counts):

@@ -12,6 +12,13 @@ from .places import flat_index, put_places
 from .pool_windows import check_kind, check_padding, check_sizes, one_an_axis, pool_windows
 from .windows import cut, offsets, padded, several
 
+__all__ = ("max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d")
+FUNCTIONAL = (
+    *("max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"),
+    *("max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices"),
+)
+
+
 # ---- on arrays: which place of its window was the largest, as one small integer
 
 

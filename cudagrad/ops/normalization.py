@@ -5,14 +5,13 @@ from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from . import channelwise, rowwise
-from .batch_normalization import batch_norm, instance_norm
+from .average_pooling import avg_pool2d
 from .checks import count_of, refuse
 from .normalizing import check_dtypes, check_values, reshaped, standardised_gradients
 from .outputs import placed
 from .padding import pad
-from .pooling import avg_pool2d
 
-__all__ = ("batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm")
+__all__ = ("group_norm", "layer_norm", "rms_norm")
 FUNCTIONAL = (*__all__, "local_response_norm", "normalize")
 
 

@@ -6,7 +6,6 @@ from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from .checks import number
 
-__all__ = ()
 FUNCTIONAL = ("pad",)
 
 

@@ -4,6 +4,9 @@ from ..core.op import TABLE
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 
+__all__ = ("channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle")
+FUNCTIONAL = __all__
+
 
 def _check(name, input, factor, word):
     if not isinstance(input, Tensor):

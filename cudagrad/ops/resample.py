@@ -10,15 +10,9 @@ from ..core.tensor import Tensor
 from . import taps
 from .adaptive_pooling import adaptive_avg_pool
 from .checks import not_implemented
-from .pixels import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
-from .sampling import affine_grid, grid_sample  # noqa: F401
 from .taps import apply_taps
 
-__all__ = ("channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle")
-FUNCTIONAL = (
-    *("interpolate", "upsample", "upsample_nearest", "upsample_bilinear", "grid_sample", "affine_grid"),
-    *("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle"),
-)
+FUNCTIONAL = ("interpolate", "upsample", "upsample_bilinear", "upsample_nearest")
 
 KINDS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}  # modes of one number of axes
 MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"

@@ -11,6 +11,8 @@ from .checks import refuse
 from .places import area, flat_index, take_places
 from .taps import cubic_weight
 
+FUNCTIONAL = ("affine_grid", "grid_sample")
+
 MODES = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
 

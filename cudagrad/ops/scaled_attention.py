@@ -9,6 +9,9 @@ from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from . import attention_blocks as blocks
 
+FUNCTIONAL = ("scaled_dot_product_attention",)
+
+
 _NAMES = {"Long": "long int", "Bool": "bool", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
 
 
