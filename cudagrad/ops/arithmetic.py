@@ -1,24 +1,20 @@
 """Arithmetic of two or more tensors: sums, products, quotients, remainders and their compounds."""
 
-import warnings
-
 from .. import dtypes, errors
 from ..core.modes import SPACE
 from ..core.op import SAME, TABLE, op
 from ..core.promote import lift, promote_all
-from ..core.tensor import check_dim
 from .casting import to_dtype
 from .checks import not_implemented, number, refuse
-from .norms import vector_norm
 from .outputs import placed, result_type
 
 __all__ = (
     *("add", "sub", "subtract", "rsub", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"),
     *("remainder", "fmod", "neg", "negative", "positive", "reciprocal", "addcmul", "addcdiv", "lerp", "hypot"),
-    *("cross", "dist", "ldexp", "frexp", "nextafter"),
+    *("ldexp", "frexp", "nextafter"),
 )
 METHODS = tuple(name for name in __all__ if name != "rsub")
-INPLACE = tuple(n for n in METHODS if n not in ("positive", "cross", "dist", "frexp"))
+INPLACE = tuple(n for n in METHODS if n not in ("positive", "frexp"))
 INPLACE_PUBLIC = ("neg", "negative", "reciprocal", "ldexp")
 
 _BOTH = ("x", "y")
@@ -353,58 +349,6 @@ def lerp(xp, x, end, w):
     """
     # The nearer end is the one to start from: at w = 1 the result is then exactly `end`.
     return xp.where(abs(w) < 0.5, x + w * (end - x), end - (end - x) * (1 - w))
-
-
-# ---- vectors
-
-
-def _crossed(input, other, dim=None):
-    if input.ndim != other.ndim:
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    if dim is None:
-        warnings.warn(
-            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
-            "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross "
-            "in a future release.",
-            UserWarning,
-            stacklevel=3,
-        )
-        dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
-        if dim is None:
-            raise RuntimeError("no dimension of size 3 in input")
-    return (*_three(input, other, dim), check_dim(dim, input.ndim))
-
-
-def _three(input, other, dim):
-    d = check_dim(dim, input.ndim)
-    if input.shape[d] != 3 or other.shape[d] != 3:
-        raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}"
-        )
-    return promote_all(TABLE["cross"], (input, other))
-
-
-@op(
-    prepare=_crossed,
-    x=lambda m, g, y, dim: m.cross(y, g, dim=dim),
-    y=lambda m, g, x, dim: m.cross(g, x, dim=dim),
-    broadcast=True,
-    node="LinalgCross",
-)
-def cross(xp, x, y, *, dim):
-    """The vector product of x and y along ``dim``: orthogonal to both, as long as the area they span.
-
-    Shapes      x, y: 3 along dim, broadcast elsewhere
-    Raises      RuntimeError where dim has another length
-    """
-    a, b = xp.moveaxis(x, dim, 0), xp.moveaxis(y, dim, 0)
-    rows = [a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)]
-    return xp.stack(rows, axis=dim)
-
-
-def dist(input, other, p=2):
-    """The p-norm of ``input - other``, over all their elements."""
-    return vector_norm(sub(input, other), p)
 
 
 # ---- the bits of a float

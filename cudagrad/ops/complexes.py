@@ -10,7 +10,7 @@ from .masks import complex_valued
 
 __all__ = (
     *("real", "imag", "conj", "conj_physical", "resolve_conj", "resolve_neg", "angle", "polar", "complex"),
-    *("view_as_real", "view_as_complex", "isreal"),
+    *("view_as_real", "view_as_complex", "isreal", "is_conj", "is_neg"),
 )
 INPLACE = ("conj_physical",)
 INPLACE_PUBLIC = ("conj_physical",)
@@ -60,6 +60,16 @@ def resolve_conj(input):
 def resolve_neg(input):
     """``input`` itself: negatives are computed at once here."""
     return input
+
+
+def is_conj(input):
+    """Whether a conjugate waits to be computed: never here."""
+    return False
+
+
+def is_neg(input):
+    """Whether a negative waits to be computed: never here."""
+    return False
 
 
 def isreal(input):
@@ -236,4 +246,5 @@ def _assign(part):
 METHODS = {
     name: globals()[name] for name in ("conj", "conj_physical", "resolve_conj", "resolve_neg", "angle", "isreal")
 }
+METHODS |= {"is_conj": is_conj, "is_neg": is_neg}
 METHODS |= {"real": property(real, _assign(real)), "imag": property(imag, _assign(imag))}

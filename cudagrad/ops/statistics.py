@@ -150,7 +150,8 @@ def _checked(input, q, interpolation):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if interpolation not in _BETWEEN:
         raise RuntimeError(
-            f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
         )
     if not input.numel():
         raise RuntimeError(errors.text("quantile() input tensor must be non-empty", f"got {tuple(input.shape)}"))

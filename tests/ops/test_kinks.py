@@ -130,7 +130,7 @@ def test_the_length_of_complex_zero_has_zero_gradient():
 @pytest.mark.parametrize(
     "function, values",
     [
-        (lambda x: x**x.detach().round(), [0.0, 2.0]),
+        (lambda x: x ** x.detach().round(), [0.0, 2.0]),
         (lambda x: cg.atan2(x, x), [0.0, 2.0]),
         (lambda x: cg.copysign(x, x), [0.0, 2.0]),
         (lambda x: x.std(), [2.0, 2.0]),

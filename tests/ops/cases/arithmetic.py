@@ -194,36 +194,6 @@ case(
     complex=True,
 )
 
-# ---- vectors
-
-
-def cross_ref(x, y, dim=-1):
-    x, y = np.broadcast_arrays(x, y)
-    a, b = np.moveaxis(x, dim, 0), np.moveaxis(y, dim, 0)
-    return np.moveaxis(
-        np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]), 0, dim
-    )
-
-
-case(
-    "cross",
-    cross_ref,
-    Input((2, 3), (2, 3), dim=-1),
-    Input((3, 4), (3, 1), dim=0),
-    Error(RuntimeError, "linalg.cross: inputs dimension -1 must have length 3. Got 4 and 4", (2, 4), (2, 4), dim=-1),
-    Error(RuntimeError, "no dimension of size 3 in input", (2, 4), (2, 4)),
-    Error(RuntimeError, "linalg.cross: inputs must have the same number of dimensions.", (2, 3), (3,)),
-    ints=True,
-    complex=True,
-)
-case(
-    "dist",
-    lambda x, y, p=2: np.sum(np.abs(x - y) ** p) ** (1 / p),
-    Input((2, 3), (3,)),
-    Input((4,), (4,), p=3),
-    Input((4,), (4,), p=1),
-)
-
 # ---- the bits of a float
 
 case("ldexp", lambda x, y: x * np.exp2(y), Input((2, 3), (3,)), Input((4,), np.array([1, -2, 3, 0])))
