@@ -452,9 +452,8 @@ def memory_of(array):
 
 def data_ptr(array):
     """The address of an array's first element."""
-    if hasattr(array, "data") and hasattr(array.data, "ptr"):
-        return array.data.ptr
-    return array.__array_interface__["data"][0]
+    interface = getattr(array, "__array_interface__", None)  # bfloat16 arrays have no buffer, and so no .data
+    return interface["data"][0] if interface is not None else array.data.ptr
 
 
 def check_dim(dim, ndim):
