@@ -35,12 +35,15 @@ class ExceptionWrapper:
     def reraise(self):
         """Raise an exception of the original's type with its traceback as text.
 
-        Raises      RuntimeError where the type cannot be made of one text
+        Raises      RuntimeError where the type cannot be made of one text, and for StopIteration, which would end the
+                    user's loop as if the epoch were over
         """
         name = getattr(self, "name", self.exc_type.__name__)
         message = f"Caught {name} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             message = KeyErrorMessage(message)
+        if self.exc_type is StopIteration:
+            raise RuntimeError(message)
         try:
             if getattr(self.exc_type, "message", None):
                 error = self.exc_type(message=message)

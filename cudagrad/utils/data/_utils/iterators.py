@@ -116,7 +116,12 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def _next_data(self):
         number, _, index = next(self._tasks)
-        data = self._dataset_fetcher.fetch(index)
+        try:
+            data = self._dataset_fetcher.fetch(index)
+        except StopIteration as error:
+            if self._is_iterable:
+                raise
+            raise RuntimeError("the dataset raised StopIteration, which would end the epoch unnoticed") from error
         return number, pin_memory(data) if self._pin_memory else data
 
 
@@ -228,8 +233,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 (worker, epoch, number), data = self._pool.receive(self._timeout or None)
             except Timeout:
                 said = f"DataLoader timed out after {self._timeout} seconds"
-                workers = ", ".join(str(w) for w in sorted(set(self._worker_of.values())))
-                raise RuntimeError(text(said, f"waited for workers {workers}")) from None
+                workers = " and ".join(f"worker {w}" for w in sorted(set(self._worker_of.values())))
+                raise RuntimeError(text(said, f"waited for {workers}")) from None
             if epoch == self._epoch_of_workers:
                 del self._worker_of[number]
                 self._load[worker] -= 1

@@ -1,9 +1,11 @@
 """The workers of an iterator: starting them, talking to them, noticing that one died, ending them."""
 
+import contextlib
 import multiprocessing
 import os
 import queue
 import signal
+import socket
 import threading
 import time
 import warnings
@@ -108,7 +110,7 @@ class Processes:
             return
         self.closed = True
         for r in self.receivers:
-            r.connection.close()  # the end of the stream is the request
+            _hang_up(r.connection)
         for end in (lambda w: None, lambda w: w.terminate(), lambda w: w.kill()):
             limit = time.monotonic() + INTERVAL_S
             for w in self.workers:
@@ -119,6 +121,17 @@ class Processes:
 
     def pids(self):
         return [w.pid for w in self.workers]
+
+
+def _hang_up(end):
+    """Let the other side read the end of the stream, which is the request to end.
+
+    Closing would not do: workers of another pool, forked since, hold copies of this end.
+    """
+    if os.name == "posix":
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(end.fileno())) as s:
+            s.shutdown(socket.SHUT_RDWR)
+    end.close()
 
 
 def _cause(code):

@@ -57,7 +57,7 @@ def begin(loader, epoch=0, base_seed=None, state=None):
         indices = iter(loader._index_sampler)
         progress.drew = base_seed is None
         progress.base_seed = draw_seed(loader.generator) if base_seed is None else base_seed
-        return progress, _tasks(indices, loader._auto_collation)
+        return progress, _begun(_tasks(indices, loader._auto_collation))
     now = default_generator.get_state()
     try:
         return _again(loader, state)
@@ -83,8 +83,12 @@ def _again(loader, state):
     tasks = _tasks(indices, loader._auto_collation)
     if not loader._is_iterable:  # a stream cannot skip: its workers read it again, and what was given out is left out
         tasks = (task for task in tasks if task[0] >= state["batches"] and task[0] not in state["ahead"])
-    first = list(itertools.islice(tasks, 1))  # now, since samplers draw from generators when they are first asked
-    return progress, itertools.chain(first, tasks)
+    return progress, _begun(tasks)
+
+
+def _begun(tasks):
+    """``tasks``, of which the first is made now: samplers draw from their generators when they are first asked."""
+    return itertools.chain(list(itertools.islice(tasks, 1)), tasks)
 
 
 def _tasks(indices, batched):
