@@ -50,3 +50,22 @@ for _file, _names in _FILES.items():
     for _name in _names.split():
         if hasattr(_module, _name):
             globals()[_name] = getattr(_module, _name)
+
+
+def factory_kwargs(kwargs):
+    """The keywords ``device``, ``dtype`` and ``memory_format`` out of ``kwargs`` and its ``factory_kwargs``.
+
+    Raises      TypeError for any other keyword, or one that is given twice
+    """
+    if kwargs is None:
+        return {}
+    known = {"device", "dtype", "memory_format"}
+    unknown = kwargs.keys() - known - {"factory_kwargs"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for name in sorted(known & kwargs.keys()):
+        if name in found:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+        found[name] = kwargs[name]
+    return found

@@ -1,13 +1,13 @@
 """Multi-head attention."""
 
-from ..backend import empty
-from ..core.tensor import wrap
-from ..dtypes import get_default_dtype
 from ..ops.attention import multi_head_attention_forward
 from .init import constant_, xavier_normal_, xavier_uniform_
-from .linear import NonDynamicallyQuantizableLinear
+from .linear import Linear, uninitialised
 from .module import Module
-from .parameter import Parameter
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """A Linear under the name that PyTorch gives the output projection of attention."""
 
 
 class MultiheadAttention(Module):
@@ -52,7 +52,7 @@ class MultiheadAttention(Module):
             raise AssertionError("embed_dim must be divisible by num_heads")
 
         def new(*shape):
-            return Parameter(wrap(empty(shape, dtype or get_default_dtype(), device)))
+            return uninitialised(shape, device, dtype)
 
         same = self._qkv_same_embed_dim
         self.register_parameter("q_proj_weight", None if same else new(embed_dim, embed_dim))

@@ -7,18 +7,13 @@ import warnings
 from ..backend import empty
 from ..core.modes import MODE
 from ..core.tensor import Tensor, wrap
-from ..dtypes import get_default_dtype
 from ..ops import recurrent
 from . import init
+from .linear import uninitialised
 from .module import Module
-from .parameter import Parameter
 from .utils.rnn import PackedSequence
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-
-
-def _uninitialised(shape, device, dtype):
-    return Parameter(wrap(empty(shape, dtype or get_default_dtype(), device)))
 
 
 class RNNBase(Module):
@@ -80,7 +75,7 @@ class RNNBase(Module):
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
         names = [f"{name}_l{layer}{suffix}" for name in shapes]
         for name, shape in zip(names, shapes.values()):
-            setattr(self, name, _uninitialised(shape, device, dtype))
+            setattr(self, name, uninitialised(shape, device, dtype))
         self._all_weights.append(names)
 
     def reset_parameters(self):
@@ -304,10 +299,10 @@ class RNNCellBase(Module):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         gates = num_chunks * hidden_size
-        self.weight_ih = _uninitialised((gates, input_size), device, dtype)
-        self.weight_hh = _uninitialised((gates, hidden_size), device, dtype)
+        self.weight_ih = uninitialised((gates, input_size), device, dtype)
+        self.weight_hh = uninitialised((gates, hidden_size), device, dtype)
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, _uninitialised((gates,), device, dtype) if bias else None)
+            self.register_parameter(name, uninitialised((gates,), device, dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):

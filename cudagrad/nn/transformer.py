@@ -2,8 +2,9 @@
 
 import copy
 
-from ..ops.activation import gelu, relu
+from ..ops.activation import relu
 from ..ops.creation import full
+from ..ops.smooth import gelu
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout

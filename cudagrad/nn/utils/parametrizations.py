@@ -5,8 +5,9 @@ import enum
 from ...backend import xp_of
 from ...core.modes import no_grad
 from ...core.tensor import Tensor, wrap
-from ...ops import linalg
+from ...ops.decomposition import linalg_qr
 from ...ops.joining import cat
+from ...ops.linalg import matrix_exp, solve
 from ...ops.matmul import mv, vdot
 from ...ops.normalization import normalize
 from ..module import Module
@@ -37,7 +38,7 @@ def _eye(n, like):
 
 def _orthogonalised(a):
     """The Q of A = Q R whose R has a non-negative diagonal."""
-    q, r = linalg.qr(a)
+    q, r = linalg_qr(a)
     return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
@@ -86,9 +87,9 @@ class _Orthogonal(Module):
             X = cat([X, X.new_zeros(n, n - k).expand(*X.shape[:-2], n, n - k)], -1)
         skew = X - X.mT.conj()
         if self.orthogonal_map is _OrthMaps.matrix_exp:
-            q = linalg.matrix_exp(skew)
+            q = matrix_exp(skew)
         else:
-            q = linalg.solve(_eye(n, skew) - skew * 0.5, _eye(n, skew) + skew * 0.5)
+            q = solve(_eye(n, skew) - skew * 0.5, _eye(n, skew) + skew * 0.5)
         return q[..., :k] if n != k else q
 
     @staticmethod
