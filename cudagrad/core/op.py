@@ -29,6 +29,7 @@ def op(**declared):
     extras      names of the arrays that forward returns after the output, for ``fused``
     prepare     the public signature; turns its arguments into the forward's, in the forward's order
     promote     tensors that are brought to one dtype first; numbers are allowed for ``numbers`` of them
+    mixed       ``mixed(x, y)`` raises where two tensors of different dtypes may not meet
     broadcast   whether the tensors are broadcast against each other (default: when ``promote`` is given)
     floating    integer tensors become the default floating dtype first
     wide        float16 and bfloat16 are computed in float32 and rounded once
@@ -60,6 +61,7 @@ class Op:
         prepare=None,
         promote=(),
         numbers=None,
+        mixed=None,
         broadcast=None,
         floating=False,
         wide=False,
@@ -83,6 +85,7 @@ class Op:
         self.defaults = forward.__kwdefaults__ or {}
         self.promote = tuple(promote)
         self.numbers = self.promote[1:] if numbers is None else tuple(numbers)
+        self.mixed = mixed
         self.broadcast = bool(promote) if broadcast is None else broadcast
         self.floating, self.wide, self.view, self.holomorphic = floating, wide, view, holomorphic
         self.outputs, self.extras = outputs, tuple(extras)

@@ -96,6 +96,8 @@ def result_type_of(tensors):
 
 def promote(op, x, y):
     """Both operands on one device and in one dtype, by recorded casts."""
+    if op.mixed is not None:
+        op.mixed(x, y)
     return promote_all(op, (x, y))
 
 

@@ -65,12 +65,24 @@ def _bool_minus(error, x, y, alpha):
     return None
 
 
+def _one_bool(x, y):
+    if "b" in (x.array.dtype.kind, y.array.dtype.kind):
+        raise RuntimeError(
+            errors.text(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                "use the `~` or `logical_not()` operator instead.",
+                f"got {x.dtype} {tuple(x.shape)} and {y.dtype} {tuple(y.shape)}",
+            )
+        )
+
+
 @op(
     x=SAME,
     y=lambda g, alpha: -g if alpha == 1 else g * -alpha,
     promote=_BOTH,
     numbers=_BOTH,
     inline="x - y if alpha is ONE else impl_sub[x.__class__](x, y, alpha=alpha)",
+    mixed=_one_bool,
     explain=_bool_minus,
 )
 def sub(xp, x, y, *, alpha=1):
@@ -78,7 +90,7 @@ def sub(xp, x, y, *, alpha=1):
 
     Shapes      x, y: broadcast; y or x may be a number
     Dtypes      any but bool, promoted; integers wrap round
-    Raises      RuntimeError for bool minus bool
+    Raises      RuntimeError where one is bool
     """
     return x - y if alpha is SPACE["ONE"] else x - _scaled(y, alpha)
 

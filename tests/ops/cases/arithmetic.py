@@ -45,6 +45,10 @@ TWO_BOOLS = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
     "instead."
 )
+ONE_BOOL = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+    "or `logical_not()` operator instead."
+)
 case(
     "sub",
     lambda x, y, alpha=1: add_ref(x, -y, alpha),
@@ -53,6 +57,8 @@ case(
     Input((2, 3), 1.5),
     Error(RuntimeError, MISFIT, (2,), (3,)),
     Error(RuntimeError, TWO_BOOLS, np.array([True]), np.array([True])),
+    Error(RuntimeError, ONE_BOOL, (1,), np.array([True])),
+    Error(RuntimeError, ONE_BOOL, np.array([True]), 1),
     complex=True,
     pointwise=True,
 )
