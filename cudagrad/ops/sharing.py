@@ -162,10 +162,11 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     where = ext_tensor.__dlpack_device__()[0]
     if where == 2:
         array = build(Device("cuda", ext_tensor.__dlpack_device__()[1]), lambda xp: xp.from_dlpack(ext_tensor))
+    elif isinstance(ext_tensor, np.ndarray):
+        array = checked(ext_tensor.view(np.ndarray))
     else:
         array = checked(np.from_dlpack(ext_tensor))
-        if not array.flags.writeable and not isinstance(ext_tensor, np.ndarray):
-            array = _writable(array)
+        array = array if array.flags.writeable else _writable(array)
     t = wrap(canonical(array))
     return t.to(device=t.device if device is None else device, dtype=t.dtype, copy=builtins.bool(copy))
 
