@@ -15,7 +15,6 @@ import numpy as np
 from .. import dtypes
 from ..backend import variates
 from ..core.generator import generator_of
-from ..core.inplace import check_writable, overwrite
 from ..core.tensor import Tensor, strided
 from .factory import (
     C_NAMES,
@@ -26,7 +25,6 @@ from .factory import (
     finish,
     index_of,
     is_size,
-    number_of,
     preserve_format,
     size_of,
     target_of,
@@ -36,6 +34,8 @@ from .factory import (
 SPOKEN = {dtypes.uint8: "unsigned char", dtypes.int8: "signed char", dtypes.int16: "short", dtypes.int64: "long"}
 SPOKEN |= {dtypes.uint16: "unsigned short", dtypes.uint32: "unsigned int", dtypes.uint64: "unsigned long"}
 MANTISSA = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtypes.float64: 53}
+
+__all__ = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like")
 
 
 def drawn(function, shape, d, target, generator, *parameters):
@@ -51,13 +51,14 @@ def drawn(function, shape, d, target, generator, *parameters):
     return build(target, make)
 
 
-def _floating(kernel, d):
+def floating(kernel, d):
+    """``d`` where it is floating or complex; PyTorch's NotImplementedError otherwise."""
     if d.category < 2:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.legacy}'")
     return d
 
 
-def _unit(d):
+def unit(d):
     """The standard deviation of each part of a standard normal number: a complex one has variance 1 as a whole."""
     return math.sqrt(0.5) if d.is_complex else 1.0
 
@@ -81,7 +82,7 @@ def rand(
     Dtypes      floating, or complex with both parts uniform; the default floating dtype by default
     Raises      NotImplementedError for other dtypes
     """
-    shape, d = size_of("rand", shape, size), _floating("check_uniform_bounds", wanted("rand", dtype, out))
+    shape, d = size_of("rand", shape, size), floating("check_uniform_bounds", wanted("rand", dtype, out))
     target = out.device if out is not None else target_of(device, layout)
     return finish(drawn(variates.uniform, shape, d, target, generator), requires_grad, pin_memory, out, "rand")
 
@@ -102,9 +103,9 @@ def randn(
     Dtypes      floating, or complex of variance 1 (1/2 each part); the default floating dtype by default
     Raises      NotImplementedError for other dtypes
     """
-    shape, d = size_of("randn", shape, size), _floating("normal_kernel_cpu", wanted("randn", dtype, out))
+    shape, d = size_of("randn", shape, size), floating("normal_kernel_cpu", wanted("randn", dtype, out))
     target = out.device if out is not None else target_of(device, layout)
-    array = drawn(variates.normal, shape, d, target, generator, 0.0, _unit(d))
+    array = drawn(variates.normal, shape, d, target, generator, 0.0, unit(d))
     return finish(array, requires_grad, pin_memory, out, "randn")
 
 
@@ -137,7 +138,7 @@ def randint(
     low, high = _low_high("randint", bounds, low, high)
     shape, d = size_of("randint", (size,)), wanted("randint", dtype, out, dtypes.int64)
     target = out.device if out is not None else target_of(device, layout)
-    array = _integers(shape, d, target, generator, low, high)
+    array = integers(shape, d, target, generator, low, high)
     return finish(array, requires_grad, pin_memory, out, "randint")
 
 
@@ -160,7 +161,7 @@ def _check_range(low, high, d):
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    least, most = _limits(d)
+    least, most = limits(d)
     name = SPOKEN.get(d, C_NAMES[d])
     for what, value in (("from", low), ("to - 1", high - 1)):
         if not least <= value <= most:
@@ -177,7 +178,8 @@ def _check_range(low, high, d):
             )
 
 
-def _limits(d):
+def limits(d):
+    """The least and the largest integer of a dtype."""
     if d.category == 0:
         return 0, 1
     if d.category == 1:
@@ -187,7 +189,7 @@ def _limits(d):
     return -largest, largest
 
 
-def _integers(shape, d, target, generator, low, high):
+def integers(shape, d, target, generator, low, high):
     """Random integers of [low, high) as an array of dtype ``d``."""
     _check_range(low, high, d)
     seed, offset = generator_of(target, generator).draw()
@@ -227,7 +229,7 @@ def randperm(
     checked_size((n,))
     if d.category in (0, 3):
         raise NotImplementedError(f"\"randperm\" not implemented for '{d.legacy}'")
-    if n > _limits(d)[1]:
+    if n > limits(d)[1]:
         raise RuntimeError(f"value cannot be converted to type {C_NAMES[d]} without overflow")
     target = out.device if out is not None else target_of(device, layout)
     seed, offset = generator_of(target, generator).draw()
@@ -260,7 +262,7 @@ def rand_like(
 ):
     """Uniform numbers of [0, 1) in the shape, dtype, device and strides of ``input``."""
     array, d, target = _like("rand_like", input, dtype, device, layout, memory_format)
-    array[...] = drawn(variates.uniform, array.shape, _floating("check_uniform_bounds", d), target, generator)
+    array[...] = drawn(variates.uniform, array.shape, floating("check_uniform_bounds", d), target, generator)
     return finish(array, requires_grad)
 
 
@@ -277,8 +279,8 @@ def randn_like(
 ):
     """Standard normal numbers in the shape, dtype, device and strides of ``input``."""
     array, d, target = _like("randn_like", input, dtype, device, layout, memory_format)
-    _floating("normal_kernel_cpu", d)
-    array[...] = drawn(variates.normal, array.shape, d, target, generator, 0.0, _unit(d))
+    floating("normal_kernel_cpu", d)
+    array[...] = drawn(variates.normal, array.shape, d, target, generator, 0.0, unit(d))
     return finish(array, requires_grad)
 
 
@@ -299,154 +301,5 @@ def randint_like(
     array, d, target = _like("randint_like", input, dtype, device, layout, memory_format)
     bounds = [b.item() if isinstance(b, Tensor) else b for b in bounds]
     low, high = _low_high("randint_like", bounds, low, high)
-    array[...] = _integers(array.shape, d, target, generator, low, high)
+    array[...] = integers(array.shape, d, target, generator, low, high)
     return finish(array, requires_grad)
-
-
-# ---- in place
-
-
-def _bounds(name, args, named, defaults):
-    """The values of the parameters ``defaults`` (name -> default) from positional and keyword arguments.
-
-    PyTorch calls one of them ``from``, which Python's syntax cannot.
-    """
-    values = dict(defaults)
-    if len(args) > len(values):
-        raise TypeError(
-            f"{name}() takes from 1 to {len(values) + 1} positional arguments but {len(args) + 1} were given"
-        )
-    values.update(zip(values, args))
-    for key, value in named.items():
-        if key not in values:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
-        values[key] = value
-    return values.values()
-
-
-def uniform_(input, *bounds, generator=None, **named):
-    """Fill with uniform numbers of [from, to): ``uniform_(from=0, to=1)``, in place.
-
-    Raises      RuntimeError where to < from or the dtype cannot hold the span
-    """
-    d = _floating("check_uniform_bounds", input.dtype)
-    low, high = _bounds("uniform_", bounds, named, {"from": 0.0, "to": 1.0})
-    low, high = float(number_of("uniform_", "from", 1, low)), float(number_of("uniform_", "to", 2, high))
-    largest, name = dtypes.finfo(d.to_real()).max, C_NAMES[d.to_real()]
-    for what, value in (("from", low), ("to", high)):
-        if not abs(value) <= largest:
-            raise RuntimeError(f"{what} is out of bounds for {name}")
-    if low > high:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
-    if high - low > largest:
-        raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{name}>::max(), but found to={high:g} and from={low:g} "
-            "which result in to-from to exceed the limit"
-        )
-    check_writable(input, "uniform_")
-    return overwrite(input, drawn(variates.uniform, input.shape, d, input.device, generator, low, high), "uniform_")
-
-
-def normal_(input, mean=0, std=1, *, generator=None):
-    """Fill with normal numbers, in place.
-
-    Raises      RuntimeError for a negative std
-    """
-    d = _floating("normal_kernel_cpu", input.dtype)
-    mean, std = number_of("normal_", "mean", 1, mean), number_of("normal_", "std", 2, std)
-    if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    check_writable(input, "normal_")
-    if d.is_complex and mean != 0:
-        array = drawn(variates.normal, input.shape, d, input.device, generator, 0.0, std * _unit(d)) + mean
-    else:
-        array = drawn(variates.normal, input.shape, d, input.device, generator, float(mean), std * _unit(d))
-    return overwrite(input, array, "normal_")
-
-
-def exponential_(input, lambd=1, *, generator=None):
-    """Fill with exponential numbers of mean 1 / lambd, all above 0, in place.
-
-    Raises      RuntimeError where lambd is not above 0 or the dtype is not floating
-    """
-    if input.dtype.category != 2:
-        raise RuntimeError(
-            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {input.dtype.legacy}"
-        )
-    if not lambd > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    check_writable(input, "exponential_")
-    array = drawn(variates.exponential, input.shape, input.dtype, input.device, generator, float(lambd))
-    return overwrite(input, array, "exponential_")
-
-
-def geometric_(input, p, *, generator=None):
-    """Fill with the number of trials up to the first success, each of probability p: 1, 2, ..., in place.
-
-    Raises      RuntimeError where p is not in (0, 1)
-    """
-    if input.dtype.category in (0, 3):
-        raise NotImplementedError(f"\"geometric_cpu\" not implemented for '{input.dtype.legacy}'")
-    if not 0 < p < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    check_writable(input, "geometric_")
-    waits = drawn(variates.exponential, input.shape, dtypes.float64, input.device, generator, -math.log1p(-p))
-    limit = 2.0**62 if input.dtype.category == 2 else _limits(input.dtype)[1]
-    return overwrite(input, np.minimum(np.ceil(waits), limit).astype(input.dtype.numpy), "geometric_")
-
-
-def log_normal_(input, mean=1, std=2, *, generator=None):
-    """Fill with exp of normal numbers of this mean and std, in place.
-
-    Raises      RuntimeError for a std that is not above 0
-    """
-    if input.dtype.category != 2:
-        raise NotImplementedError(f"\"log_normal_cpu\" not implemented for '{input.dtype.legacy}'")
-    if not std > 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    check_writable(input, "log_normal_")
-    array = drawn(variates.normal, input.shape, input.dtype, input.device, generator, float(mean), float(std))
-    return overwrite(input, np.exp(array), "log_normal_")
-
-
-def cauchy_(input, median=0, sigma=1, *, generator=None):
-    """Fill with Cauchy numbers median + sigma * tan(angle), in place.
-
-    Raises      RuntimeError for a sigma that is not above 0
-    """
-    if input.dtype.category != 2:
-        raise RuntimeError(
-            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {SPOKEN.get(input.dtype, C_NAMES[input.dtype])}"
-            + (" int" if input.dtype is dtypes.int64 else "")
-        )
-    if not sigma > 0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    check_writable(input, "cauchy_")
-    array = drawn(variates.cauchy, input.shape, input.dtype, input.device, generator, float(median), float(sigma))
-    return overwrite(input, array, "cauchy_")
-
-
-def random_(input, *bounds, generator=None, **named):
-    """Fill with integers of [from, to): ``random_()``, ``random_(to)``, ``random_(from, to)``, in place.
-
-    Without ``to`` up to the largest integer of the dtype, or the largest up to which it holds all of them.
-
-    Raises      RuntimeError where from >= to or the dtype cannot hold them
-    """
-    d = input.dtype
-    if len(bounds) == 1 and not named:
-        low, high = 0, bounds[0]
-    else:
-        low, high = _bounds("random_", bounds, named, {"from": 0, "to": None})
-    if high is None:
-        high = (2 ** MANTISSA[d] if d in MANTISSA else _limits(d)[1]) + 1
-    check_writable(input, "random_")
-    low, high = index_of("random_", "from", 1, low), index_of("random_", "to", 2, high)
-    return overwrite(input, _integers(input.shape, d, input.device, generator, low, high), "random_")
-
-
-_INPLACE = (uniform_, normal_, exponential_, geometric_, log_normal_, cauchy_, random_)
-__all__ = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like")
-METHODS = {f.__name__: f for f in _INPLACE}
