@@ -2,6 +2,7 @@
 
 import importlib as _importlib
 import warnings as _warnings
+from math import e, inf, nan, pi
 
 from . import dtypes as _dtypes
 from .backend.device import device, get_default_device, set_default_device
@@ -32,6 +33,7 @@ __version__ = "2.13.0+cudagrad.0.1.0"
 
 contiguous_format, preserve_format, channels_last = "contiguous_format", "preserve_format", "channels_last"
 channels_last_3d = "channels_last_3d"
+newaxis = None
 
 # Parts that are imported when they are first asked for, so that `import cudagrad` stays fast.
 _PARTS = {"amp", "autograd", "backends", "cuda", "func", "linalg", "nn", "optim", "random", "serialization", "special", "utils"}

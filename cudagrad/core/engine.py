@@ -61,7 +61,7 @@ def _loop(heap, retain, like):
                 else:
                     g = keep(g, like)
             if k.hooks is not None:
-                g = run_hooks(k, g, _lift, _lower)
+                g = run_hooks(k, _rounded(g, k.hooks.dtype), _lift, _lower)
             if g is None:
                 after = None
             elif k.fn is None:  # a leaf: all parts of this backward are in
@@ -84,6 +84,11 @@ def _loop(heap, retain, like):
         _clear(k, heap)
         name_line(error, k)
         raise
+
+
+def _rounded(g, dtype):
+    """A gradient in the dtype of its tensor: NumPy makes bfloat16 times a Python number a float32."""
+    return g if dtype is None or g.__class__ is list or g.dtype is dtype else g.astype(dtype)
 
 
 def _lift(g):

@@ -41,11 +41,12 @@ class Table(collections.OrderedDict):
 class Hooks:
     """What is attached to one node. A gradient passes tensor hooks, then ``retain`` and ``capture``, then ``pre``."""
 
-    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "capture", "stops", "metadata")
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "capture", "stops", "metadata", "dtype")
 
     def __init__(self):
         self.tensor, self.pre, self.post, self.accumulated = Table(), Table(), Table(), Table()
         self.retain = self.capture = None
+        self.dtype = None  # of the tensor, where one hung its hooks here: a half gradient may come in float32
         self.stops = False
         self.metadata = {}
 

@@ -272,7 +272,7 @@ def check_saved(k):
     """RuntimeError where something that node ``k`` saved was written to since: its op, versions, and both lines."""
     for value in k.saved:
         counter = value.version if hasattr(value, "version") else k.counter
-        if counter is not None and counter[0] < k.seq:
+        if value is not None and counter is not None and counter[0] < k.seq:
             raise _modified(k, value, counter)
 
 

@@ -299,14 +299,13 @@ def _undo_broadcast(op):
 
 def _kept(op, name):
     """The expression that saves a tensor: itself if one of the formulas that ask for it will run."""
-    if name == "out":
-        return "d"
+    value = "d" if name == "out" else name
     if op.joint or op.fused or len(op.diff) < 2:
-        return name
+        return value
     wanting = [t for t in op.diff if name in asks(op.formulas[t])]
     if len(wanting) == len(op.diff):
-        return name
-    return f"{name} if {' or '.join(f'n_{t} is not None' for t in wanting)} else None"
+        return value
+    return f"{value} if {' or '.join(f'n_{t} is not None' for t in wanting)} else None"
 
 
 def _attr(op, name):

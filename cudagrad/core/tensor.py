@@ -289,13 +289,18 @@ class Tensor(metaclass=_TensorMeta):
                 before = t.__dict__.get("_grad")
                 t.__dict__["_grad"] = g if before is None else before + g
 
-        hooks.of_node(self.node).retain = keep
+        self._hooks().retain = keep
 
     def register_hook(self, hook):
         """Call ``hook(grad)`` whenever a gradient of this tensor is made; what it returns takes the gradient's place."""
         if self.node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return hooks.of_node(self.node).tensor.add(hook)
+        return self._hooks().tensor.add(hook)
+
+    def _hooks(self):
+        attached = hooks.of_node(self.node)
+        attached.dtype = self.array.dtype
+        return attached
 
     def register_post_accumulate_grad_hook(self, hook):
         """Call ``hook(tensor)`` after a gradient was added into ``.grad`` of this leaf."""

@@ -268,6 +268,9 @@ def test_a_kill_during_save_never_tears_the_file(tmp_path):
     for wait_s in (0.0, 0.011, 0.023, 0.05):
         with subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE, cwd=root) as child:
             assert child.stdout.readline() == b"ready\n"
+            before = path.stat().st_ino
+            while path.stat().st_ino == before:  # until the first save is done
+                time.sleep(0.001)
             time.sleep(wait_s)
             child.send_signal(signal.SIGKILL)
         got = load(path)

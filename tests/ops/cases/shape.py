@@ -249,7 +249,8 @@ case(
     *(Input((1, 3), 2, 3), Input((3,), 2, 4, 3), Input((), 2, 3), Input((2, 1, 3), 2, 4, 3), Input((1, 0), 2, 0)),
     Error(
         RuntimeError,
-        "The expanded size of the tensor (3) must match the existing size (2) at non-singleton dimension 0.  Target sizes: "
+        "The expanded size of the tensor (3) must match the existing size (2) at non-singleton dimension 0.  "
+        "Target sizes: "
         "[3, 3].  Tensor sizes: [2, 3]",
         (2, 3),
         3,
@@ -355,7 +356,8 @@ case(
     Error(RuntimeError, "Tensor: invalid storage offset -1", (4,), [2], [1], -1),
     Error(
         RuntimeError,
-        "setStorage: sizes [100], strides [1], storage offset 0, and itemsize 8 requiring a storage size of 800 are out of "
+        "setStorage: sizes [100], strides [1], storage offset 0, and itemsize 8 requiring a storage size of "
+        "800 are out of "
         "bounds for storage of size 32",
         np.zeros(4, int),
         [100],

@@ -1,0 +1,1 @@
+"""PyTorch's own tables of operators, modules and optimizers, run by both engines; needs the extra ``peer``."""
