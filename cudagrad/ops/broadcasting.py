@@ -46,6 +46,7 @@ def expand(xp, x, *, shape):
     """
     if x.shape == shape:
         return x[...]
+    x = x if x.ndim else xp.asarray(x)  # what a formula made may be a NumPy scalar
     fresh = len(shape) - x.ndim
     strides = (0,) * fresh + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
     if xp is np and x.flags.c_contiguous and x.size:

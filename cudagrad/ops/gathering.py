@@ -111,14 +111,15 @@ def rows_sum(xp, x, index, *, shape, dim):
     return out
 
 
-def _target(x, inplace):
-    return x if inplace else x.copy(order="K")
+def target_of_write(xp, x, inplace):
+    """The array to write into: x, or a copy of it (an array also where x came as a NumPy scalar)."""
+    return x if inplace else xp.array(x)
 
 
 @op(x=SAME, y=lambda m, g, index, dim: m.rows(g, index, dim=dim), node="IndexAdd")
 def rows_add(xp, x, index, y, *, dim, inplace=False):
     """x with the slices y added at ``index`` of dim ``dim``; ``inplace`` in x's own memory."""
-    out = _target(x, inplace)
+    out = target_of_write(xp, x, inplace)
     write_rows(xp, out, index, y, dim, add_rows)
     return out
 
@@ -130,7 +131,7 @@ def rows_add(xp, x, index, y, *, dim, inplace=False):
 )
 def rows_put(xp, x, index, y, *, dim, inplace=False):
     """x with its slices at ``index`` of dim ``dim`` replaced by y; of equal places the last wins."""
-    out = _target(x, inplace)
+    out = target_of_write(xp, x, inplace)
     write_rows(xp, out, index, y, dim, put_rows)
     return out
 
@@ -138,7 +139,7 @@ def rows_put(xp, x, index, y, *, dim, inplace=False):
 @op(x=lambda m, g, index, dim: m.rows_fill(g, index, dim=dim, value=0), node="IndexFill")
 def rows_fill(xp, x, index, *, dim, value, inplace=False):
     """x with its slices at ``index`` of dim ``dim`` filled with a number."""
-    out = _target(x, inplace)
+    out = target_of_write(xp, x, inplace)
     write_rows(xp, out, index, value, dim, put_rows)
     return out
 

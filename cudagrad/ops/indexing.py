@@ -145,14 +145,18 @@ def _broadcasts(shape, target):
 
 
 def _choice_of(name, input, indices, values):
+    first = 1 if name.endswith("_") else 2
     if not isinstance(indices, (tuple, list)):
         what = type(indices).__name__
-        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {what}")
+        raise TypeError(f"{name}(): argument 'indices' (position {first}) must be tuple of Tensors, not {what}")
     for i, index in enumerate(indices):
         if not isinstance(index, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}")
+            what = type(index).__name__
+            raise TypeError(f"expected Tensor as element {i} in argument {first - 1}, but got {what}")
     if not isinstance(values, Tensor):
-        raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'values' (position {first + 1}) must be Tensor, not {type(values).__name__}"
+        )
     tensors = [_with_dims(i, input) for i in indices]
     count, ndim = sum(t.array.ndim if t.dtype is dtypes.bool else 1 for t in tensors), input.array.ndim
     if count > ndim:

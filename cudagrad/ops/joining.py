@@ -339,7 +339,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """
     if repeats is None:
         counts = _check_counts(input)
-        return wrap(_places(xp_of(counts), counts, output_size))
+        return wrap(_places(xp_of(counts), counts, output_size).astype(counts.dtype, copy=False))
     if dim is None:
         input, dim = reshape(input, (-1,)), 0
     if input.array.ndim == 0:

@@ -181,7 +181,7 @@ def fill_where(xp, x, mask, v, *, inplace=False):
         return x
     if mask.ndim > x.ndim or xp.broadcast_shapes(x.shape, mask.shape) != x.shape:
         return xp.where(mask, v, x)
-    out = x.copy(order="K")
+    out = xp.array(x)
     xp.copyto(out, v, where=mask)
     return out
 

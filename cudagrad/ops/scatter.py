@@ -9,7 +9,7 @@ from ..core.inplace import alias, check_writable, write
 from ..core.op import SAME, TABLE, op
 from ..core.tensor import Tensor, check_dim
 from .broadcasting import expand
-from .gathering import _target, check_places, fill_number, write_elements, written
+from .gathering import check_places, fill_number, target_of_write, write_elements, written
 from .outputs import placed
 from .segments import add_rows, combine_rows, put_rows
 from .shape import reshape
@@ -44,7 +44,7 @@ def scatter_source(xp, x, index, y, *, dim, inplace=False):
 
     Derivative  that of y at a place written several times is the gradient for each of them, as in PyTorch
     """
-    out = _target(x, inplace)
+    out = target_of_write(xp, x, inplace)
     write_elements(xp, out, index, y, dim, put_rows)
     return out
 
@@ -52,15 +52,15 @@ def scatter_source(xp, x, index, y, *, dim, inplace=False):
 @op(x=lambda m, g, index, dim: m.scatter_value(g, index, dim=dim, value=0), node="Scatter")
 def scatter_value(xp, x, index, *, dim, value, inplace=False):
     """x with a number written at ``index`` along ``dim``."""
-    out = _target(x, inplace)
+    out = target_of_write(xp, x, inplace)
     write_elements(xp, out, index, value, dim, put_rows)
     return out
 
 
 def _scatter_add(input, dim, index, src):
     if not isinstance(src, Tensor):
-        raise TypeError(f"scatter_add(): argument 'src' (position 3) must be Tensor, not {type(src).__name__}")
-    dim = check_places("scatter_add", input, dim, index, src)
+        raise TypeError(f"scatter_add(): argument 'src' (position 4) must be Tensor, not {type(src).__name__}")
+    dim = check_places("scatter", input, dim, index, src)
     _check_dtypes(input, src)
     return input, index, src, dim, False
 
@@ -73,7 +73,7 @@ def scatter_add(xp, x, index, y, *, dim, inplace=False):
     Dtypes      x and y equal; half types are added up in float32
     Raises      RuntimeError for a place out of range or negative, or shapes or dtypes that do not fit
     """
-    out = _target(x, inplace)
+    out = target_of_write(xp, x, inplace)
     write_elements(xp, out, index, y, dim, add_rows)
     return out
 
@@ -274,7 +274,10 @@ def _index_reduced(input, dim, index, source, reduce, include_self):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim = check_dim(dim, input.array.ndim)
     if index.array.ndim > 1:
-        raise IndexError("index_reduce(): Index is supposed to be a vector")
+        raise IndexError(
+            f"index_reduce_(): Index is supposed to be a vector, but got dim: {index.array.ndim} with type: "
+            f"{index.dtype.legacy} and size: {list(index.shape)}"
+        )
     if index.array.size != (source.array.shape[dim] if source.array.ndim else 1):
         raise IndexError("index_reduce(): Number of indices should be equal to self.size(dim)")
     after = source.array.ndim - 1 - dim

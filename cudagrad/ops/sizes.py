@@ -113,6 +113,7 @@ def strided(xp, array, shape, strides, offset_bytes=None):
 
     It begins at the first element of ``array``, or ``offset_bytes`` from the first byte of the memory under it.
     """
+    array = array if array.ndim else xp.asarray(array)
     memory = memory_of(array)
     start = data_ptr(array) - data_ptr(memory) if offset_bytes is None else offset_bytes
     if xp is not np:
