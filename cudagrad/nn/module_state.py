@@ -168,6 +168,8 @@ class State:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                 f"checkpoint but received {type(value)}"
             )
+        if is_lazy(param) and is_lazy(value):
+            return None
         if not is_lazy(param):
             if param.ndim == 0 and tuple(value.shape) == (1,):
                 value = value[0]

@@ -1,0 +1,20 @@
+"""The path ``torch.nn.modules.conv``."""
+
+from ..conv import (  # noqa: F401
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    _ConvNd,
+    _ConvTransposeNd,
+)
+from ..lazy import (  # noqa: F401
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+)

@@ -1,0 +1,3 @@
+"""The path ``torch.nn.modules.distance``."""
+
+from ..distance import CosineSimilarity, PairwiseDistance  # noqa: F401
