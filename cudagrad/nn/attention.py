@@ -1,4 +1,7 @@
-"""Multi-head attention."""
+"""Multi-head attention, and the names of ``torch.nn.attention``."""
+
+import contextlib
+import enum
 
 from ..ops.attention import multi_head_attention_forward
 from .init import constant_, xavier_normal_, xavier_uniform_
@@ -144,3 +147,27 @@ class MultiheadAttention(Module):
             expanded = attn_mask.view(1, 1, length, length).expand(batch, self.num_heads, -1, -1)
         padding = key_padding_mask.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)
         return expanded + padding, 2
+
+
+class SDPBackend(enum.IntEnum):
+    """PyTorch's implementations of attention, by name."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends, set_priority=False):
+    """Within, attention may use these ``SDPBackend``s, one or a list of them.
+
+    Raises      AssertionError for what is none
+    Differs     There is one implementation a device, and it is used
+    """
+    for backend in backends if isinstance(backends, (list, tuple)) else [backends]:
+        if not isinstance(backend, SDPBackend):
+            raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances")
+    yield

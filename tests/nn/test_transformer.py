@@ -217,6 +217,18 @@ def test_attention_errors():
         m(t, t, t, attn_mask=cg.zeros(2, 2, dtype=cg.bool))
 
 
+def test_kernels_of_attention_are_chosen_by_name_and_change_nothing():
+    from cudagrad.nn.attention import SDPBackend, sdpa_kernel
+
+    m, t = mha(C, H), cg.tensor(normal(T, B, C))
+    with sdpa_kernel([SDPBackend.MATH, SDPBackend.FLASH_ATTENTION]):
+        inside = m(t, t, t, need_weights=False)[0]
+    assert inside.tolist() == m(t, t, t, need_weights=False)[0].tolist()
+    with pytest.raises(AssertionError, match="^Backend must be an instance of SDPBackend"):
+        with sdpa_kernel("math"):
+            pass
+
+
 def test_masks_are_merged():
     m = mha(C, H)
     q, a, p = cg.zeros(B, T, C), cg.zeros(T, T), cg.ones(B, T)

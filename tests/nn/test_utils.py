@@ -369,6 +369,64 @@ def test_orthogonal_refuses_nonsense():
         m.weight = cg.zeros(4, 4, dtype=cg.float64)
 
 
+# ---- fusion, and what else goes over whole modules
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("affine", [True, False])
+def test_normalisation_folded_into_the_layer_before_it_changes_nothing(bias, affine):
+    rng = np.random.default_rng(0)
+
+    def filled(bn):
+        bn.running_mean.copy_(cg.tensor(rng.standard_normal(4)))
+        bn.running_var.copy_(cg.tensor(rng.uniform(0.5, 2, 4)))
+        for p in bn.parameters():
+            p.data.normal_()
+        return bn.eval()
+
+    for layer, bn, x in (
+        (nn.Conv2d(3, 4, 2, bias=bias), nn.BatchNorm2d(4, affine=affine), (2, 3, 5, 5)),
+        (nn.ConvTranspose2d(3, 4, 2, bias=bias), nn.BatchNorm2d(4, affine=affine), (2, 3, 5, 5)),
+        (nn.Linear(3, 4, bias=bias), nn.BatchNorm1d(4, affine=affine), (2, 3)),
+    ):
+        layer, bn, x = layer.eval(), filled(bn), cg.tensor(rng.standard_normal(x)).float()
+        if isinstance(layer, nn.Linear):
+            fused = utils.fuse_linear_bn_eval(layer, bn)
+        else:
+            fused = utils.fuse_conv_bn_eval(layer, bn, transpose=isinstance(layer, nn.ConvTranspose2d))
+        assert np.allclose(fused(x).detach().numpy(), bn(layer(x)).detach().numpy(), atol=1e-5)
+    with pytest.raises(AssertionError, match="^Fusion only for eval!$"):
+        utils.fuse_linear_bn_eval(nn.Linear(3, 4), filled(nn.BatchNorm1d(4)))
+
+
+def test_weights_of_convolutions_are_put_in_another_order():
+    m = nn.Sequential(nn.Conv2d(3, 4, 2), nn.Linear(2, 2))
+    before, parameter = m[0].weight.detach().numpy().copy(), m[0].weight
+    assert utils.convert_conv2d_weight_memory_format(m, cg.channels_last) is m
+    assert m[0].weight is parameter and parameter.stride() == (12, 1, 6, 3)
+    assert np.array_equal(parameter.detach().numpy(), before)
+
+
+def test_a_module_is_made_without_first_values():
+    m = utils.skip_init(nn.Linear, 3, 4)
+    assert m.weight.shape == (4, 3)
+    with pytest.raises(RuntimeError, match="^Module must support a 'device' arg to skip initialization$"):
+        utils.skip_init(nn.Dropout, 0.5)
+
+
+def test_batch_norms_become_sync_batch_norms_over_the_same_tensors():
+    m = nn.Sequential(nn.Linear(3, 3), nn.Sequential(nn.BatchNorm1d(3)), nn.BatchNorm1d(3, affine=False)).eval()
+    other = nn.SyncBatchNorm.convert_sync_batchnorm(m)
+    assert other is m and type(m[1][0]) is nn.SyncBatchNorm and type(m[2]) is nn.SyncBatchNorm and not m[2].training
+    bn = nn.BatchNorm1d(3)
+    sync = nn.SyncBatchNorm.convert_sync_batchnorm(bn)
+    assert sync.weight is bn.weight and sync.running_mean is bn.running_mean
+    x = cg.tensor(np.random.default_rng(0).standard_normal((4, 3, 2))).float()
+    assert np.allclose(sync(x).detach().numpy(), nn.BatchNorm1d(3)(x).detach().numpy())
+    with pytest.raises(ValueError, match=r"^expected at least 2D input \(got 1D input\)$"):
+        sync(cg.zeros(3))
+
+
 # ---- functional calls
 
 
