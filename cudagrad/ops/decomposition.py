@@ -5,7 +5,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import wrap
-from .linalg_checks import _LinAlgError, each, element, matrices, square
+from .linalg_checks import _LinAlgError, each, element, matrices, square_matrices
 from .norms import is_complex
 from .outputs import placed, result_type
 from .substitution import adjoint
@@ -247,7 +247,7 @@ def eigh(A, UPLO="L", *, out=None):
     Shapes      A [...,N,N] -> [...,N], [...,N,N] (eigenvectors are columns)
     Derivative  by the eigenvectors only where no two eigenvalues are equal
     """
-    square("linalg.eigh", A)
+    square_matrices("linalg.eigh", A)
     return placed("linalg_eigh", _Eigh(*hermitian_eigen(A, UPLO=_triangle(UPLO))), out)
 
 
@@ -259,7 +259,7 @@ def _triangle(UPLO):
 
 def eigvalsh(A, UPLO="L", *, out=None):
     """The eigenvalues of hermitian matrices, ascending."""
-    square("linalg.eigh", A)
+    square_matrices("linalg.eigh", A)
     if A.node is not None:
         return placed("linalg_eigvalsh", hermitian_eigen(A, UPLO=_triangle(UPLO))[0], out)
     return placed("linalg_eigvalsh", wrap(xp_of(A.array).linalg.eigvalsh(A.array, UPLO=_triangle(UPLO))), out)
@@ -305,7 +305,7 @@ def eig(A, *, out=None):
     Derivative  where the eigenvalues differ, for functions that do not depend on the eigenvectors' phase
     Raises      RuntimeError for values that are not finite
     """
-    square("linalg.eig", A)
+    square_matrices("linalg.eig", A)
     if not bool(xp_of(A.array).isfinite(A.array).all()):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return placed("linalg_eig", _Eig(*general_eigen(A)), out)
@@ -313,7 +313,7 @@ def eig(A, *, out=None):
 
 def eigvals(A, *, out=None):
     """The eigenvalues of square matrices, complex, in no order."""
-    square("linalg.eigvals", A)
+    square_matrices("linalg.eigvals", A)
     return placed("linalg_eigvals", eig(A).eigenvalues, out)
 
 

@@ -10,7 +10,7 @@ from ..core.op import op
 from ..core.tensor import Tensor, wrap
 from .decomposition import _failed, svdvals
 from .linalg import linalg_inv
-from .linalg_checks import _LinAlgError, matrices, square
+from .linalg_checks import _LinAlgError, matrices, square_matrices
 from .norms import linalg_norm
 from .outputs import placed, result_type
 from .substitution import adjoint
@@ -82,7 +82,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
             "double, cfloat or cdouble types"
         )
     if hermitian:
-        square("linalg.eigh", A)
+        square_matrices("linalg.eigh", A)
     rtol = rcond if rtol is None else rtol
     made = pseudo_inverse(A, atol=_plain(atol), rtol=_plain(rtol), hermitian=bool(hermitian))
     return placed("linalg_pinv", made, out)
@@ -126,7 +126,7 @@ def cond(A, p=None, *, out=None):
         return placed("linalg_cond", ratio, out)
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-    square(f"linalg.cond(ord={p})", A)
+    square_matrices(f"linalg.cond(ord={p})", A)
     try:
         result = linalg_norm(A, p, (-2, -1)) * linalg_norm(linalg_inv(A), p, (-2, -1))
     except _LinAlgError:

@@ -18,7 +18,7 @@ from .linalg_checks import (
     floating,
     matrices,
     one_dtype,
-    square,
+    square_matrices,
     zero_pivot,
 )
 from .matmul import _mT
@@ -79,7 +79,7 @@ def linalg_det(A, *, out=None):
     Derivative  the cofactors, exact too for singular matrices
     Raises      RuntimeError where A is not square, or neither floating nor complex
     """
-    square("linalg.det", A)
+    square_matrices("linalg.det", A)
     return placed("linalg_det", determinant(A), out)
 
 
@@ -107,7 +107,7 @@ def sign_and_log(xp, x):
 
 
 def _slogdet(name, A):
-    square(name, A)
+    square_matrices(name, A)
     return sign_and_log(A)
 
 
@@ -165,7 +165,7 @@ def linalg_inv(A, *, out=None):
     Derivative  -A^-H @ g @ A^-H
     Raises      linalg.LinAlgError where one is singular
     """
-    square("linalg.inv", A)
+    square_matrices("linalg.inv", A)
     return placed("linalg_inv", matrix_inverse(A), out)
 
 
@@ -177,7 +177,7 @@ def inverse(input, *, out=None):
 def inv_ex(A, *, check_errors=False, out=None):
     """The inverses and ``info``: 0, or the 1-based place of the zero pivot, and then nan instead of an error."""
     name = "linalg.inv_ex"
-    square(name, A)
+    square_matrices(name, A)
     info, regular = _infos(A.array)
     if check_errors and not regular:
         raise _singular(name)(np.linalg.LinAlgError(), A.array)
@@ -231,7 +231,7 @@ def solve(A, B, *, left=True, out=None):
     Raises      linalg.LinAlgError where A is singular, RuntimeError where shapes or dtypes do not fit
     """
     name = "linalg.solve"
-    square(name, A)
+    square_matrices(name, A)
     vector = _is_vector(A, B)
     columns = B.unsqueeze(-1) if vector else B
     matrices(name, columns, "B")
@@ -243,7 +243,7 @@ def solve(A, B, *, left=True, out=None):
 
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """The solution and ``info``: 0, or the 1-based place of the zero pivot, and then nan instead of an error."""
-    square("linalg.solve_ex", A)
+    square_matrices("linalg.solve_ex", A)
     info, regular = _infos(A.array)
     if regular:
         return placed("linalg_solve_ex", _SolveEx(solve(A, B, left=left), info), out)
@@ -368,7 +368,7 @@ def matrix_exp(input):
 
     Raises      RuntimeError where input is not square, or neither floating nor complex
     """
-    square("linalg.matrix_exp", input)
+    square_matrices("linalg.matrix_exp", input)
     return exponential(input)
 
 

@@ -33,7 +33,7 @@ def floating(name, A):
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.legacy}")
 
 
-def square(name, A, argument="A"):
+def square_matrices(name, A, argument="A"):
     """A batch of square matrices, floating but not of half precision."""
     matrices(name, A, argument)
     equal_sides(name, A, argument)

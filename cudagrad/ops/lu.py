@@ -5,7 +5,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import wrap
-from .linalg_checks import element, fit, matrices, one_dtype, square
+from .linalg_checks import element, fit, matrices, one_dtype, square_matrices
 from .outputs import placed, result_type
 from .substitution import adjoint, substitute, triangle
 
@@ -181,7 +181,7 @@ def lu_factor(A, *, pivot=True, out=None):
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """X with A X = B (or X A = B, or A^H in A's place), A given by ``lu_factor``."""
-    square("linalg.lu_solve", LU, "LU")
+    square_matrices("linalg.lu_solve", LU, "LU")
     one_dtype("linalg.lu_solve", LU, B, "LU and B")
     fit("linalg.lu_solve", LU, B, left)
     if not left:  # X A = B  <=>  A^H X^H = B^H

@@ -118,6 +118,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     reduction = reduction_of(size_average, reduce, reduction)
     _check_multi_margin(input, target, p, weight)
     scores = input.reshape(-1, input.shape[-1])
+    scores = scores.float() if scores.dtype.itemsize == 2 else scores  # differences of scores lose digits
     index = target.reshape(-1, 1)
     over = (margin - scores.gather(1, index) + scores).relu()
     over = over.masked_fill(_classes(scores) == index, 0)
@@ -125,7 +126,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         over = over * over
     if weight is not None:
         over = over * weight[index]
-    losses = over.sum(1) / scores.shape[1]
+    losses = (over.sum(1) / scores.shape[1]).to(input.dtype)
     return reduced(losses.reshape(target.shape) if reduction == "none" else losses, reduction)
 
 

@@ -81,7 +81,7 @@ def _vector_norm_by_x(m, g, x, out, ord, dim, keepdim, x_shape):
         kept = tuple(1 if d in dim else n for d, n in enumerate(x_shape))
         g, out = m.reshape(g, shape=kept), m.reshape(out, shape=kept)
     if ord == 2:
-        return x * _shrunk(m, g, out, 1)
+        return x * _shrunk(g, out, 1)
     if ord == 0:
         return x * 0 * g
     sign = m.sgn(x) if is_complex(x) else m.sign(x)
@@ -95,13 +95,14 @@ def _vector_norm_by_x(m, g, x, out, ord, dim, keepdim, x_shape):
     if ord < 1:
         return sign * nonzero ** (ord - 1) * (g * out ** (1 - ord))
     if ord < 2:
-        return sign * nonzero ** (ord - 1) * _shrunk(m, g, out, ord - 1)
-    return x * nonzero ** (ord - 2) * _shrunk(m, g, out, ord - 1)
+        return sign * nonzero ** (ord - 1) * _shrunk(g, out, ord - 1)
+    return x * nonzero ** (ord - 2) * _shrunk(g, out, ord - 1)
 
 
-def _shrunk(m, g, out, power):
+def _shrunk(g, out, power):
     """g / out^power, 0 where out is 0."""
-    return m.only(g / (out if power == 1 else out**power), out != 0)
+    size = out + (out == 0)  # what is divided by must not be 0, or derivatives of this are nan
+    return g * (out != 0) / (size if power == 1 else size**power)
 
 
 @op(x=_vector_norm_by_x, prepare=_prepare_vector_norm, wide=True, holomorphic=False, node="LinalgVectorNorm")

@@ -5,7 +5,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import wrap
-from .linalg_checks import failing_minor, first_minor, fit, floating, matrices, one_dtype, square
+from .linalg_checks import failing_minor, first_minor, fit, floating, matrices, one_dtype, square_matrices
 from .matmul import _mT
 from .norms import is_complex
 from .outputs import placed, result_type
@@ -58,7 +58,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     Raises      RuntimeError where shapes or dtypes do not fit; nothing where A is singular
     """
     name = "linalg.solve_triangular"
-    square(name, A)
+    square_matrices(name, A)
     matrices(name, B, "B")
     one_dtype(name, A, B)
     fit(name, A, B, left)
@@ -104,7 +104,7 @@ def linalg_cholesky(A, *, upper=False, out=None):
     Derivative  the symmetric part: that of a symmetric A
     Raises      linalg.LinAlgError, which names the minor, where A is not positive-definite
     """
-    square("linalg.cholesky", A)
+    square_matrices("linalg.cholesky", A)
     return placed("linalg_cholesky", cholesky_lower(A.mH).mH if upper else cholesky_lower(A), out)
 
 
@@ -113,7 +113,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
 
     Where ``info`` is not 0, L is A's triangle.
     """
-    square("linalg.cholesky_ex", A)
+    square_matrices("linalg.cholesky_ex", A)
     array = A.array
     orders = [failing_minor(a) for a in array.reshape(-1, *array.shape[-2:])]
     info = wrap(xp_of(array).asarray(np.array(orders, np.int32).reshape(array.shape[:-2])))
@@ -149,7 +149,7 @@ def cholesky_solve(B, L, upper=False, *, out=None):
 
 def cholesky_inverse(L, upper=False, *, out=None):
     """The inverse of A = L L^H (or with ``upper`` A = L^H L)."""
-    square("cholesky_inverse", L)
+    square_matrices("cholesky_inverse", L)
     eye = wrap(xp_of(L.array).eye(L.shape[-1], dtype=L.array.dtype))
     return placed("cholesky_inverse", cholesky_solve(eye, L, upper), out)
 

@@ -9,7 +9,7 @@ from .linalg import linalg_inv, solve
 from .linalg_checks import matrices
 from .outputs import placed
 
-__all__ = ("vander", "orgqr")
+__all__ = ("orgqr",)
 METHODS = ("orgqr",)
 
 
@@ -57,16 +57,6 @@ def linalg_vander(x, *, N=None):
 
     powers = x.unsqueeze(-1).expand(*x.shape, N - 1).cumprod(-1)
     return cat([powers.new_ones((*x.shape, 1)), powers], -1)
-
-
-def vander(x, N=None, increasing=False):
-    """The powers of a vector as columns, falling unless ``increasing``: [M] -> [M,N]."""
-    if x.ndim != 1:
-        raise RuntimeError("x must be a one-dimensional tensor.")
-    N = x.shape[0] if N is None else N
-    exponents = wrap(xp_of(x.array).arange(N))
-    powers = x.unsqueeze(-1) ** exponents
-    return powers if increasing else powers.flip(1)
 
 
 def householder_product(A, tau, *, out=None):
