@@ -141,7 +141,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         if not first:
             raise EOFError(f"load: {name} is empty: Ran out of input")
         if torch_file.is_one(first):
-            return torch_file.load(stream, name, move, bool(mmap))
+            return torch_file.load_torch(stream, name, move, bool(mmap))
         entries, plain = archive.read(stream, name, is_path, bool(mmap))
     if plain is None:
         return {key: wrap(_whole(move(flat, "cpu"), d, shape)) for key, (d, shape, flat) in entries.items()}

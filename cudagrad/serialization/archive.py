@@ -1,4 +1,4 @@
-"""The container of a checkpoint: a safetensors file, written whole or not at all, and read with every number checked."""
+"""The container of a checkpoint: a safetensors file, written whole or not at all, read with every number checked."""
 
 import contextlib
 import json
@@ -78,7 +78,7 @@ def _header_crc(header, tree):
 
 
 def write(f, pieces):
-    """Write to a path, so that it holds the old file or the new one and never a part, or to an object with ``write``."""
+    """Write to a path, which holds the old file or the new one and never a part, or to an object with ``write``."""
     if hasattr(f, "write"):
         for piece in pieces:
             f.write(memoryview(piece))

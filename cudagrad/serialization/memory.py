@@ -20,7 +20,7 @@ class Span:
         return self.device == other.device and self.low <= other.low and other.high <= self.high
 
     def bytes(self):
-        """A flat uint8 NumPy array over the bytes, valid as long as this span; no copy of what is in the host's memory."""
+        """A flat uint8 NumPy array over the bytes, valid as long as this span; no copy of what the host has."""
         if self.high == self.low:
             return np.empty(0, np.uint8)
         if _on_gpu(self.root):

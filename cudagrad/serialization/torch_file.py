@@ -29,7 +29,7 @@ def is_one(first):
     return first[:1] == b"\x80" and first[8:9] != b"{"  # a safetensors header may well be 0x80 bytes long
 
 
-def load(stream, name, move, mmap):
+def load_torch(stream, name, move, mmap):
     """The object of a PyTorch file.
 
     Raises      UnpicklingError for a name that is not on the list; RuntimeError for a damaged file

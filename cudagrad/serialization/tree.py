@@ -165,6 +165,8 @@ def _no_code(value, path):
         way = f"save {where}.state_dict(), make a new {kind.__name__} after load, and call its load_state_dict"
     elif hasattr(value, "_asdict"):
         way = f"save {where}._asdict()"
+    elif hasattr(value, "get_state") and hasattr(value, "set_state"):
+        way = f"save {where}.get_state()"
     elif isinstance(value, dict):
         way = f"save dict({where})"
     elif isinstance(value, Tensor):

@@ -21,7 +21,7 @@ OLD_NAMES = {  # what a pickle of protocol 2 calls them, after Python 2
 
 
 class Name:
-    """A harmless name of a pickle: the value it stands for, and ``call``, what calling it makes (None: it may not be)."""
+    """A harmless name of a pickle: the value it stands for, and ``call``, what calling it makes (None: nothing)."""
 
     def __init__(self, value=None, call=None):
         self.value, self.call = self if value is None else value, call

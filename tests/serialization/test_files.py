@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from cudagrad.backend import device
+from cudagrad.core.generator import Generator
 from cudagrad.core.tensor import Tensor, wrap
 from cudagrad.serialization import load, save
 
@@ -153,6 +154,7 @@ class Net:
         (Net(), r"save: obj\['a'\]\[1\] is a \S*Net object; .*\n.*save obj\['a'\]\[1\]\.state_dict\(\)"),
         (Config(), r"Config object; .*\n.*save vars\(obj\['a'\]\[1\]\)"),
         (Point(1, 2), r"Point object; .*\n.*_asdict\(\)"),
+        (Generator(), r"Generator object; .*\n.*save obj\['a'\]\[1\]\.get_state\(\)"),
         (len, r"builtin_function_or_method object; .*\n.*save its name"),
         (Path("x"), r"Path object; .*\n.*save str\("),
         (collections.ChainMap(), r"ChainMap object; "),

@@ -38,7 +38,7 @@ def rebuilt(like, changed, pairs):
 def default_convert(data):
     """``data`` with NumPy arrays and scalars turned into tensors, containers and all; anything else as it is.
 
-    Differs     nothing; as in PyTorch a plain tuple becomes a list
+    A plain tuple becomes a list.
     """
     if isinstance(data, Tensor):
         return data

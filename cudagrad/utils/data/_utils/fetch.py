@@ -64,7 +64,7 @@ def _one(dataset, place, index, before):
 def _columns(dataset):
     """indices -> collated batch by one indexing a tensor, for a TensorDataset or a Subset of one; else None.
 
-    21 us a batch of 64 rows where a row at a time takes 250 (Zen 4, two tensors).
+    68 us a batch of 64 images of 28x28 and labels, where a row at a time takes 620 (Zen 4).
     """
     from ..dataset import Subset, TensorDataset
 

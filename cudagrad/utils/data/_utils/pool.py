@@ -11,6 +11,7 @@ import time
 import warnings
 from multiprocessing import connection
 
+from ....config import set_num_threads
 from ....errors import text
 from .exceptions import ExceptionWrapper
 from .transport import Receiver, Sender
@@ -167,6 +168,9 @@ def serve(job, base_seed, worker_id, channel, inherited):
         end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the user's process decides what becomes of us
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # without threadpoolctl the workers' BLAS has as many threads as ever
+        set_num_threads(1)
     inbox = Inbox()
     threading.Thread(target=_listen, args=(channel, inbox), daemon=True).start()
     sender = Sender(channel)
