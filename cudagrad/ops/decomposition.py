@@ -6,9 +6,9 @@ from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import wrap
 from .linalg_checks import _LinAlgError, each, element, matrices, square_matrices
-from .norms import is_complex
+from .norms import complex_valued
 from .outputs import placed, result_type
-from .substitution import adjoint
+from .substitution import mH
 
 __all__ = ()
 
@@ -65,13 +65,13 @@ def _qr_back(m, g, Q, R):
     Source      Walter, Lehmann 2013, Algorithmica 65(3), section 3
     """
     gQ, gR = g
-    inner = 0 if gR is None else m.matmul(gR, adjoint(m, R))
-    inner = inner if gQ is None else inner - m.matmul(adjoint(m, Q), gQ)
+    inner = 0 if gR is None else m.matmul(gR, mH(m, R))
+    inner = inner if gQ is None else inner - m.matmul(mH(m, Q), gQ)
     upper = m.triu(inner, diagonal=0)
-    both = upper + adjoint(m, upper)
+    both = upper + mH(m, upper)
     total = m.matmul(Q, both - both * (0.5 * _eye(m, both)))
     total = total if gQ is None else total + gQ
-    return adjoint(m, m.substitute(R, adjoint(m, total), upper=True))
+    return mH(m, m.substitute(R, mH(m, total), upper=True))
 
 
 @op(
@@ -142,34 +142,34 @@ def _svd_back(m, g, U, S, Vh):
     Vh = m.narrow(Vh, dim=last - 1, start=0, length=k) if Vh.shape[-2] > k else Vh
     gU = gU if gU is None or gU.shape[-1] == k else m.narrow(gU, dim=last, start=0, length=k)
     gVh = gVh if gVh is None or gVh.shape[-2] == k else m.narrow(gVh, dim=last - 1, start=0, length=k)
-    inner = 0 if gS is None else _eye(m, m.matmul(Vh, adjoint(m, Vh))) * _row(m, gS)
+    inner = 0 if gS is None else _eye(m, m.matmul(Vh, mH(m, Vh))) * _row(m, gS)
     if gU is not None or gVh is not None:
         E = _differences(m, S * S)
     if gU is not None:
-        inner = inner + _skew_part(m, m.matmul(adjoint(m, U), gU), E) * _row(m, S)
-        inner = inner + _phase(m, m.matmul(adjoint(m, U), gU), S)
+        inner = inner + _skew_part(m, m.matmul(mH(m, U), gU), E) * _row(m, S)
+        inner = inner + _phase(m, m.matmul(mH(m, U), gU), S)
     if gVh is not None:
-        inner = inner + _column(m, S) * _skew_part(m, m.matmul(Vh, adjoint(m, gVh)), E)
+        inner = inner + _column(m, S) * _skew_part(m, m.matmul(Vh, mH(m, gVh)), E)
     total = m.matmul(m.matmul(U, inner), Vh)
     if gU is not None and U.shape[-2] > k:
-        outside = gU - m.matmul(U, m.matmul(adjoint(m, U), gU))
+        outside = gU - m.matmul(U, m.matmul(mH(m, U), gU))
         total = total + m.matmul(outside / _row(m, S), Vh)
     if gVh is not None and Vh.shape[-1] > k:
-        outside = gVh - m.matmul(m.matmul(gVh, adjoint(m, Vh)), Vh)
+        outside = gVh - m.matmul(m.matmul(gVh, mH(m, Vh)), Vh)
         total = total + m.matmul(U, outside / _column(m, S))
     return total
 
 
 def _skew_part(m, X, E):
     """(X - X^H) / E off the diagonal, 0 on it."""
-    return (X - adjoint(m, X)) * (1 - _eye(m, E)) / E
+    return (X - mH(m, X)) * (1 - _eye(m, E)) / E
 
 
 def _phase(m, X, S):
     """The diagonal of the skew part over 2 S: 0 for real matrices, for complex ones the turn of U against V."""
-    if not is_complex(X):
+    if not complex_valued(X):
         return 0
-    return (X - adjoint(m, X)) * _eye(m, X) / (2 * _row(m, S))
+    return (X - mH(m, X)) * _eye(m, X) / (2 * _row(m, S))
 
 
 @op(
@@ -222,8 +222,8 @@ def _eigh_back(m, g, w, V):
     gw, gV = g
     inner = 0 if gw is None else _eye(m, V) * _row(m, gw)
     if gV is not None:
-        inner = inner + _skew_part(m, m.matmul(adjoint(m, V), gV), _differences(m, w)) * 0.5
-    return m.matmul(m.matmul(V, inner), adjoint(m, V))
+        inner = inner + _skew_part(m, m.matmul(mH(m, V), gV), _differences(m, w)) * 0.5
+    return m.matmul(m.matmul(V, inner), mH(m, V))
 
 
 @op(
@@ -273,19 +273,19 @@ def _eig_back(m, g, w, V, real):
     gw, gV = g
     inner = 0 if gw is None else _eye(m, V) * _row(m, gw)
     if gV is not None:
-        VhgV = m.matmul(adjoint(m, V), gV)
+        VhgV = m.matmul(mH(m, V), gV)
         eye = _eye(m, VhgV)
         diagonal = m.sum(eye * VhgV, dim=(VhgV.ndim - 1,), keepdim=False)
         length = (diagonal + m.conj(diagonal)) * 0.5
-        outside = VhgV - m.matmul(adjoint(m, V), V) * _row(m, length)
+        outside = VhgV - m.matmul(mH(m, V), V) * _row(m, length)
         inner = inner + outside * (1 - eye) / m.conj(_differences(m, w))
-    total = m.solve_matrices(adjoint(m, V), m.matmul(inner, adjoint(m, V)))
+    total = m.solve_matrices(mH(m, V), m.matmul(inner, mH(m, V)))
     return m.real_part(total) if real else total
 
 
 @op(
-    x=lambda m, g, x: _eig_back(m, g, *m.general_eigen(x), not is_complex(x)),
-    fused=lambda m, g, x, w, V: (_eig_back(m, g, w, V, not is_complex(x)),),
+    x=lambda m, g, x: _eig_back(m, g, *m.general_eigen(x), not complex_valued(x)),
+    fused=lambda m, g, x, w, V: (_eig_back(m, g, w, V, not complex_valued(x)),),
     extras=("w", "V"),
     outputs=2,
     holomorphic=False,

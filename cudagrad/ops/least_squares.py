@@ -13,7 +13,7 @@ from .linalg import linalg_inv
 from .linalg_checks import _LinAlgError, matrices, square_matrices
 from .norms import linalg_norm
 from .outputs import placed, result_type
-from .substitution import adjoint
+from .substitution import mH
 
 __all__ = ("pinverse",)
 METHODS = ("pinverse",)
@@ -48,7 +48,7 @@ def _pinv_back(m, g, x, P):
 
     Source      Golub, Pereyra 1973, SIAM J. Numer. Anal. 10(2) 413, equation 4.12
     """
-    Ph, gh = adjoint(m, P), adjoint(m, g)
+    Ph, gh = mH(m, P), mH(m, g)
     first = m.matmul(m.matmul(Ph, g), Ph)
     ghP, Pgh = m.matmul(gh, P), m.matmul(P, gh)
     second = m.matmul(ghP - m.matmul(x, m.matmul(P, ghP)), Ph)
@@ -141,8 +141,8 @@ def _lstsq_back(m, g, x, y, rcond, needs):
     """Of P y, P the pseudo-inverse of x."""
     g = g[0]
     P = m.pseudo_inverse(x, atol=None, rtol=rcond, hermitian=False)
-    dx = _pinv_back(m, m.matmul(g, adjoint(m, y)), x, P) if needs[0] else None
-    return dx, m.matmul(adjoint(m, P), g) if needs[1] else None
+    dx = _pinv_back(m, m.matmul(g, mH(m, y)), x, P) if needs[0] else None
+    return dx, m.matmul(mH(m, P), g) if needs[1] else None
 
 
 @op(joint=_lstsq_back, outputs=3, holomorphic=False, node="LinalgLstsq")

@@ -22,9 +22,9 @@ from .linalg_checks import (
     zero_pivot,
 )
 from .matmul import _mT
-from .norms import is_complex
+from .norms import complex_valued
 from .outputs import placed, result_type
-from .substitution import adjoint
+from .substitution import mH
 
 __all__ = ("det", "slogdet", "logdet", "inverse", "matrix_power", "matrix_exp")
 METHODS = ("det", "slogdet", "logdet", "inverse", "matrix_power", "matrix_exp")
@@ -92,11 +92,11 @@ def _slogdet_back(m, g, x):
     """By the logarithm x^-H; by the sign 0 where it is real, else what keeps it on the circle."""
     sign, log = g
     scale = m.null(sign) if log is None else log
-    if sign is not None and is_complex(sign):
+    if sign is not None and complex_valued(sign):
         unit, _ = m.sign_and_log(x)
         turn = m.conj(unit) * sign
         scale = scale + (turn - m.conj(turn)) * 0.5
-    return _column(m, scale) * adjoint(m, m.matrix_inverse(x))
+    return _column(m, scale) * mH(m, m.matrix_inverse(x))
 
 
 @op(x=_slogdet_back, outputs=2, holomorphic=False, node="LinalgSlogdet")

@@ -7,7 +7,7 @@ from ..core.op import op
 from ..core.tensor import wrap
 from .linalg_checks import element, fit, matrices, one_dtype, square_matrices
 from .outputs import placed, result_type
-from .substitution import adjoint, substitute, triangle
+from .substitution import mH, substitute, triangle
 
 __all__ = ("lu_solve", "lu_unpack")
 METHODS = ("lu_solve",)
@@ -78,11 +78,11 @@ def _lu_back(m, g, out):
     unit = triangle(m, out, -1, lower=True)
     L = unit + _unit_diagonal(m, out)
     U = m.triu(out, diagonal=0)
-    Lh, Uh = adjoint(m, L), adjoint(m, U)
+    Lh, Uh = mH(m, L), mH(m, U)
     inner = m.tril(m.matmul(Lh, m.tril(g, diagonal=-1)), diagonal=-1)
     inner = inner + m.triu(m.matmul(m.triu(g, diagonal=0), Uh), diagonal=0)
     left = m.substitute(Lh, inner, upper=True)
-    return adjoint(m, m.substitute(U, adjoint(m, left), upper=True))
+    return mH(m, m.substitute(U, mH(m, left), upper=True))
 
 
 def _unit_diagonal(m, x):

@@ -12,7 +12,7 @@ METHODS = ("norm", "trace")
 INF = float("inf")
 
 
-def is_complex(x):
+def complex_valued(x):
     """Whether an array or a Tensor in a formula is complex."""
     return getattr(x.dtype, "kind", None) == "c" or getattr(x.dtype, "is_complex", False)
 
@@ -84,7 +84,7 @@ def _vector_norm_by_x(m, g, x, out, ord, dim, keepdim, x_shape):
         return x * _shrunk(g, out, 1)
     if ord == 0:
         return x * 0 * g
-    sign = m.sgn(x) if is_complex(x) else m.sign(x)
+    sign = m.sgn(x) if complex_valued(x) else m.sign(x)
     if ord == 1:
         return sign * g
     size = m.abs(x)

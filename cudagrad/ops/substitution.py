@@ -7,7 +7,7 @@ from ..core.op import op
 from ..core.tensor import wrap
 from .linalg_checks import failing_minor, first_minor, fit, floating, matrices, one_dtype, square_matrices
 from .matmul import _mT
-from .norms import is_complex
+from .norms import complex_valued
 from .outputs import placed, result_type
 
 __all__ = ("cholesky_solve", "cholesky_inverse")
@@ -16,9 +16,9 @@ METHODS = ("cholesky_solve", "cholesky_inverse")
 _CholeskyEx = result_type("linalg_cholesky_ex", ("L", "info"))
 
 
-def adjoint(m, x):
+def mH(m, x):
     """The conjugate transpose of matrices, in a formula."""
-    return m.conj(_mT(m, x)) if is_complex(x) else _mT(m, x)
+    return m.conj(_mT(m, x)) if complex_valued(x) else _mT(m, x)
 
 
 def triangle(m, x, diagonal, lower):
@@ -78,12 +78,12 @@ def _cholesky_back(m, g, out):
 
     Source      Murray 2016, arXiv:1602.07527, equation 10
     """
-    Lh = adjoint(m, out)
+    Lh = mH(m, out)
     inner = m.matmul(Lh, g)
     lower = (m.tril(inner, diagonal=0) + m.tril(inner, diagonal=-1)) * 0.5
     left = m.substitute(Lh, lower, upper=True)
-    S = adjoint(m, m.substitute(Lh, adjoint(m, left), upper=True))
-    return (S + adjoint(m, S)) * 0.5
+    S = mH(m, m.substitute(Lh, mH(m, left), upper=True))
+    return (S + mH(m, S)) * 0.5
 
 
 @op(
