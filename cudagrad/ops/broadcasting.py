@@ -88,6 +88,14 @@ def meet(a, b):
     return tuple(n if m == 1 else m for m, n in zip(a, b))
 
 
+def fits(shape, target):
+    """Whether an array of ``shape`` broadcasts to ``target`` as it is."""
+    if shape == target:
+        return True
+    after = target[len(target) - len(shape) :]
+    return len(shape) <= len(target) and all([n in (1, m) for n, m in zip(shape, after)])
+
+
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to.
 

@@ -13,6 +13,8 @@ from .segments import add_rows, put_rows
 
 __all__ = ()
 
+SAFE = 65504.0  # numbers up to here fit every floating dtype
+
 # ---- the arrays below: x as [P, M, S] or flat, the index as places in it
 
 
@@ -24,6 +26,11 @@ def out_of_range(index, size, dim):
     return IndexError(f"index {int(bad[0])} is out of bounds for dimension {dim} with size {size}")
 
 
+def largest_unsigned(index):
+    """The largest place in a non-empty ``index``, a negative one counting as larger than any: one pass finds both."""
+    return int(index.view(f"u{index.itemsize}").max())
+
+
 def in_range(xp, index, size, dim):
     """``index`` as int64 with negative places counted from the front; IndexError for one out of range.
 
@@ -32,10 +39,11 @@ def in_range(xp, index, size, dim):
     index = index.astype(np.int64, copy=False)
     if not index.size:
         return index
-    low, high = int(index.min()), int(index.max())
-    if low < -size or high >= size:
+    if largest_unsigned(index) < size:
+        return index
+    if int(index.min()) < -size or int(index.max()) >= size:
         raise out_of_range(index, size, dim)
-    return xp.where(index < 0, index + size, index) if low < 0 else index
+    return xp.where(index < 0, index + size, index)
 
 
 def as_rows(x, dim):
@@ -179,7 +187,7 @@ def write_elements(xp, x, index, y, dim, write):
 
 def check_counted(index, size, dim):
     """RuntimeError where a place in a non-empty ``index`` is negative or not below ``size``."""
-    if int(index.min()) < 0 or int(index.max()) >= size:
+    if largest_unsigned(index) >= size:
         bad = index[(index < 0) | (index >= size)].reshape(-1)
         raise RuntimeError(f"index {int(bad[0])} is out of bounds for dimension {dim} with size {size}")
 
@@ -255,8 +263,12 @@ def gather(xp, x, index, *, dim):
     check_counted(index, x.shape[dim] if x.ndim else 1, dim)
     if not x.ndim or not index.ndim:
         return x.reshape(-1)[index]
-    part = x[tuple([slice(n) if d != dim else slice(None) for d, n in enumerate(index.shape)])]
-    return xp.take_along_axis(part, index, dim)
+    last = index.ndim - 1
+    return x[
+        tuple(
+            [index if d == dim else xp.arange(n).reshape((n,) + (1,) * (last - d)) for d, n in enumerate(index.shape)]
+        )
+    ]
 
 
 @op(x=lambda m, g, index, dim: m.gather(g, index, dim=dim))
@@ -272,6 +284,8 @@ def fill_number(value, d):
 
     Raises      RuntimeError, in PyTorch's words, where it does not fit
     """
+    if d.category == 2 and value.__class__ in (int, float) and -SAFE <= value <= SAFE:
+        return float(value)
     element = filling(value.item() if isinstance(value, np.generic) else value, d).item()
     return float(element) if d.category == 2 else element
 

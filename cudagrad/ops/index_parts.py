@@ -14,45 +14,45 @@ from .axes import permute
 from .gathering import in_range
 from .masking import true_places
 from .shape import reshape
+from .splitting import element, part
+
+unsqueeze_at = TABLE["unsqueeze"].raw
 
 _NEITHER = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
 
 # ---- what an index means
 
 
-def is_basic(items):
-    """Whether a tuple holds nothing but ints, slices that step forward, None and at most one Ellipsis."""
-    dots = 0
+def basic_view(input, items):
+    """The view of ``input`` at a tuple of ints, slices that step forward, None and at most one Ellipsis.
+
+    None where the tuple holds anything else. The op is the one that PyTorch would name last.
+    """
+    dots = ints = False
+    last, chosen = slice, 0
     for i in items:
         kind = i.__class__
-        if kind is int or i is None:
-            continue
-        if kind is slice:
+        if kind is int:
+            ints, last = True, int
+            chosen += 1
+        elif kind is slice:
             if i.step is not None and not i.step > 0:
                 raise ValueError("slice step cannot be zero" if i.step == 0 else "step must be greater than zero")
+            if i.start is not None or i.stop is not None or i.step is not None:
+                last = slice
+                chosen += 1
+        elif i is None:
+            last = None
+            chosen += 1
         elif i is Ellipsis and not dots:
-            dots = 1
+            dots = True
         else:
-            return False
-    return True
-
-
-def _takes_all(i):
-    return i is Ellipsis or (i.__class__ is slice and i.start is None and i.stop is None and i.step in (None, 1))
-
-
-def view_at(input, items):
-    """The view of ``input`` at a basic index, by the op that PyTorch would name last."""
-    chosen = [i for i in items if not _takes_all(i)]
-    if chosen and chosen[-1].__class__ is int:
-        return TABLE["element"].raw(input, index=items if Ellipsis in items else (*items, ...))
-    if chosen == [None]:
-        place = items.index(None)
-        if Ellipsis not in items[:place]:
-            return TABLE["unsqueeze"].raw(input, dim=place)
-    if int in [i.__class__ for i in chosen] and Ellipsis not in items:
+            return None
+    if last is None and chosen == 1 and not dots:
+        return unsqueeze_at(input, dim=items.index(None))
+    if ints and not dots:
         items = (*items, ...)  # without it NumPy gives a scalar where all are ints
-    return TABLE["part"].raw(input, index=items)
+    return element(input, index=items) if last is int else part(input, index=items)
 
 
 def _items(index):
@@ -138,7 +138,7 @@ def parse(input, index):
     ndim = input.array.ndim
     if used > ndim:
         if ndim == 0 and items[0].__class__ in (int, slice) and len(items) == 1:
-            return view_at(input, tuple(items)), []  # which has its own words
+            return basic_view(input, tuple(items)), []  # which has its own words
         raise IndexError(errors.text(f"too many indices for tensor of dimension {ndim}", f"got {tuple(input.shape)}"))
     basic, chosen, dim = [], [], 0
     for i in items:
@@ -156,13 +156,8 @@ def parse(input, index):
                 i = None
             basic.append(i)
             dim += i.__class__ is not int
-    view = input if chosen and all(i == slice(None) for i in basic) else view_at(input, _checked(basic))
-    return view, chosen
-
-
-def _checked(basic):
-    is_basic(basic)
-    return tuple(basic)
+    untouched = chosen and all(i == slice(None) for i in basic)
+    return input if untouched else basic_view(input, tuple(basic)), chosen
 
 
 # ---- masks and integer tensors: one flat index over the dims they stand for
@@ -178,7 +173,9 @@ def merged_places(xp, *xs, spans, sizes):
     Raises      IndexError for a place out of range, or tensors that do not broadcast
     """
     try:
-        shape = xp.broadcast_shapes(*[x.shape for x in xs])
+        shape = xs[0].shape
+        if any([x.shape != shape for x in xs]):
+            shape = np.broadcast_shapes(*[x.shape for x in xs])
     except ValueError:
         given = ", ".join(str(list(x.shape)) for x in xs)
         first = "shape mismatch: indexing tensors could not be broadcast together with shapes"

@@ -3,15 +3,15 @@
 import numpy as np
 
 from .. import dtypes, errors
-from ..core.inplace import alias, check_writable, write
-from ..core.op import TABLE
+from ..core.inplace import INFERENCE, alias, bump, check_writable, write
 from ..core.tensor import Tensor
-from .broadcasting import expand
-from .gathering import fill_number, rows, rows_add, rows_fill, rows_put, written
-from .index_parts import Choice, is_basic, parse, tensor_item, view_at
+from .broadcasting import expand, fits
+from .gathering import SAFE, fill_number, rows, rows_add, rows_fill, rows_put, written
+from .index_parts import Choice, basic_view, parse, tensor_item
 from .masking import masked_fill_
 from .shape import reshape
 from .sizes import viewable
+from .splitting import element
 
 __all__ = ("index_put",)
 
@@ -32,14 +32,20 @@ def getitem(input, index):
     """
     kind = index.__class__
     if kind is int:
-        return TABLE["element"].raw(input, index=(index, ...))
+        return element(input, index=(index, ...))
     if kind is Tensor and input.array.ndim and index.array.ndim and index.array.dtype.char in "lq":
         if index.array.__class__ is input.array.__class__:
             return rows(input, index, dim=0)
-    items = index if kind is tuple else (index,)
-    if is_basic(items):
-        return view_at(input, items)
-    view, chosen = parse(input, index)
+    view = basic_view(input, index if kind is tuple else (index,))
+    if view is not None:
+        return view
+    if kind is Tensor and index.array.dtype.char == "?" and 0 < index.array.ndim <= input.array.ndim:
+        view, chosen = (
+            input,
+            ((0, index if index.array.__class__ is input.array.__class__ else index.to(input.device)),),
+        )
+    else:
+        view, chosen = parse(input, index)
     if not chosen:
         return view
     choice = Choice(view, chosen)
@@ -57,9 +63,13 @@ def setitem(self, index, value):
     """
     if not isinstance(value, (Tensor, *_NUMBERS)):
         raise TypeError(f"can't assign a {_type_name(value)} to a torch.{self.dtype.legacy}Tensor")
+    if _written_plainly(self, index, value):
+        return
     items = index if index.__class__ is tuple else (index,)
-    view, chosen = (view_at(self, items), []) if is_basic(items) else parse(self, index)
-    if all(i is Ellipsis for i in items):
+    view, chosen = basic_view(self, items), ()
+    if view is None:
+        view, chosen = parse(self, index)
+    if all([i is Ellipsis for i in items]):
         view = self
     if chosen:
         _put(view, Choice(view, chosen), value, False)
@@ -67,6 +77,51 @@ def setitem(self, index, value):
         view.copy_(expand(_without_leading_ones(value), view.array.shape))
     else:
         view.fill_(fill_number(value, view.dtype))
+
+
+def _written_plainly(self, index, value):
+    """Write where no history and no view is concerned, and NumPy's rules are PyTorch's; whether that was possible.
+
+    What NumPy refuses is left to the long way, which has PyTorch's words: 2 us against 20 for ``x[0] = 1.0``.
+    """
+    array = self.array
+    if self.node is not None or self.link is not None or self.version is INFERENCE or array.__class__ is not np.ndarray:
+        return False
+    if value.__class__ is float or value.__class__ is int:
+        if array.dtype.char not in "efd" or not -SAFE <= value <= SAFE:
+            return False
+    elif value.__class__ is Tensor and value.node is None and value.array.dtype is array.dtype:
+        value = value.array
+        if value.__class__ is not np.ndarray:
+            return False
+    else:
+        return False
+    key = _plain_key(index)
+    if key is None or 0 in array.strides:
+        return False
+    try:
+        array[key] = value
+    except (IndexError, ValueError):
+        return False
+    bump(self)
+    return True
+
+
+def _plain_key(index):
+    """The index for NumPy, where it means the same there; else None."""
+    for i in index if index.__class__ is tuple else (index,):
+        kind = i.__class__
+        if kind is slice:
+            if i.step is not None and not i.step > 0:
+                return None
+        elif kind is Tensor:
+            a = i.array
+            if index is not i or not a.ndim or a.dtype.char not in "?lq" or a.__class__ is not np.ndarray:
+                return None
+            return a
+        elif kind is not int and i is not Ellipsis:
+            return None
+    return index
 
 
 def _type_name(value):
@@ -120,9 +175,9 @@ def _fitting(view, choice, value):
     if value.array.__class__ is not view.array.__class__ and not value.array.ndim:
         value = value.to(view.device)
     given = value.array.shape
-    if not _broadcasts(given, choice.shape):
+    if not fits(given, choice.shape):
         value = _without_leading_ones(value)
-    if not _broadcasts(value.array.shape, choice.shape):
+    if not fits(value.array.shape, choice.shape):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
             f"{list(choice.shape)}"
@@ -136,12 +191,6 @@ def _fitting(view, choice, value):
             )
         )
     return choice.unorder(expand(value, choice.shape))
-
-
-def _broadcasts(shape, target):
-    """Whether ``shape`` broadcasts to ``target`` as it is."""
-    after = target[len(target) - len(shape) :]
-    return len(shape) <= len(target) and all(n in (1, m) for n, m in zip(shape, after))
 
 
 def _choice_of(name, input, indices, values):

@@ -25,11 +25,27 @@ __all__ = (
 # ---- one after the other
 
 
+def _alike(tensors):
+    """The one shape of a list of tensors with dims; None where it is no such list."""
+    if tensors.__class__ not in (list, tuple) or not tensors:
+        return None
+    try:
+        shape = tensors[0].array.shape
+        for t in tensors:
+            if t.array.shape != shape:
+                return None
+    except AttributeError:
+        return None
+    return shape
+
+
 def _cat(tensors, dim=0, *, axis=None):
+    dim, shape = dim if axis is None else axis, _alike(tensors)
+    if shape:
+        return tensors, check_dim(dim, len(shape))
     _check_list("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    dim = dim if axis is None else axis
     shapes = [t.array.shape for t in tensors]
     if (0,) in shapes and any(len(s) != 1 for s in shapes):
         tensors = promote_all(TABLE["cat"], tensors)  # the dtype of an empty one still counts
@@ -101,6 +117,9 @@ def concatenate(tensors, dim=0, *, axis=None, out=None):
 
 
 def _stack(tensors, dim=0, *, axis=None):
+    dim, shape = dim if axis is None else axis, _alike(tensors)
+    if shape is not None:
+        return tensors, check_dim(dim, len(shape) + 1)
     _check_list("stack", tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -111,7 +130,7 @@ def _stack(tensors, dim=0, *, axis=None):
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(t.array.shape)} at entry {i}"
             )
-    return tensors, check_dim(dim if axis is None else axis, len(first) + 1)
+    return tensors, check_dim(dim, len(first) + 1)
 
 
 def _pick(m, g, needs, dim):

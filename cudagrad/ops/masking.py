@@ -7,11 +7,11 @@ import numpy as np
 from .. import dtypes, errors
 from ..backend import array_of_number, xp_of
 from ..core.inplace import alias, check_writable, write
-from ..core.op import op
-from ..core.promote import cast
+from ..core.op import TABLE, op
+from ..core.promote import cast, lift
 from ..core.tensor import Tensor, wrap
-from .broadcasting import broadcast_tensors, expand, meet
-from .gathering import fill_number, rows, rows_put, written
+from .broadcasting import broadcast_tensors, expand, fits, meet
+from .gathering import SAFE, fill_number, rows, rows_put, written
 from .outputs import placed
 from .shape import reshape
 
@@ -152,6 +152,8 @@ def _masked_fill(input, mask, value):
         if value.array.__class__ is not input.array.__class__:
             value = value.to(input.device)
         return mask, value if value.array.dtype is input.array.dtype else cast(value, input.array.dtype)
+    if value.__class__ is float and input.dtype.category == 2 and not abs(value) > SAFE:
+        return mask, lift(value, input, TABLE["fill_where"])  # a constant that is kept
     return mask, wrap(array_of_number(fill_number(value, input.dtype), input.dtype, input.array))
 
 
@@ -179,7 +181,7 @@ def fill_where(xp, x, mask, v, *, inplace=False):
     if inplace:
         xp.copyto(x, v, where=mask)
         return x
-    if mask.ndim > x.ndim or xp.broadcast_shapes(x.shape, mask.shape) != x.shape:
+    if not fits(mask.shape, x.shape):
         return xp.where(mask, v, x)
     out = xp.array(x)
     xp.copyto(out, v, where=mask)

@@ -1,5 +1,6 @@
 """The same elements in another shape: views wherever the memory allows it, and the copies that make it allow."""
 
+import math
 import weakref
 
 from .. import dtypes, errors
@@ -38,7 +39,10 @@ def _view_or_copy(input, *sizes, shape=None):
     Raises      RuntimeError where the elements do not fit
     """
     ndim_of(input, "reshape")
-    shape = resolved(sizes_of(sizes, shape, "reshape", "shape"), input.array.size)
+    return _in_shape(input, resolved(sizes_of(sizes, shape, "reshape", "shape"), input.array.size))
+
+
+def _in_shape(input, shape):
     return (_over if viewable(input.array, shape) else reshape_copy)(input, shape=shape)
 
 
@@ -135,13 +139,10 @@ def flatten(input, start_dim=0, end_dim=-1):
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     shape = input.array.shape
     if ndim == 0:
-        return reshape(input, (1,))
+        return _in_shape(input, (1,))
     if start == end:
         return input
-    count = 1
-    for n in shape[start : end + 1]:
-        count *= n
-    return reshape(input, (*shape[:start], count, *shape[end + 1 :]))
+    return _in_shape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 def unflatten(input, dim, sizes):
@@ -168,7 +169,7 @@ def unflatten(input, dim, sizes):
 
 def ravel(input):
     """``input`` as one row-major dim, a view where it is contiguous."""
-    return reshape(input, (input.array.size,))
+    return _in_shape(input, (input.array.size,))
 
 
 # ---- dims of length 1
@@ -272,7 +273,8 @@ def reshaping(function, name):
         self.array, self.node, self.version = t.array, t.node, t.version
         if before.link is not None or children:
             self.link = t.link
-            self.version[2].append(weakref.ref(self))  # from now on a view of what it was
+            # from now on a view of what it was, and what it was perhaps a view of something else, in this order
+            self.version[2] += [weakref.ref(t) for t in (before, self)]
         bump(self)
         return self
 

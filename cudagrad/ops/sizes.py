@@ -15,6 +15,16 @@ def sizes_of(args, named, function, name):
     """
     if named is not None:
         args = (named,)
+    elif len(args) == 1 and isinstance(args[0], tuple):
+        args = args[0]
+        if not args:
+            return args
+    for n in args:
+        if n.__class__ is not int:
+            break
+    else:
+        if args:
+            return args
     if not args:
         raise TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
     if len(args) == 1 and args[0].__class__ is not int and not hasattr(args[0], "__index__"):

@@ -38,14 +38,14 @@ def sort_places(xp, x, *, dim, descending):
     return x.shape[dim] - 1 - xp.flip(places, dim)
 
 
-_PARTITION_FROM = 1024  # lengths below which a full sort costs no more
+_PARTITION_FROM = 128  # lengths below which a full sort costs no more
 
 
 @op()
 def top_places(xp, x, *, k, dim, largest):
     """The places of the ``k`` largest (or smallest) elements along ``dim``, best first; of equal ones the first."""
     n = x.shape[dim] if x.ndim else 1
-    if not x.ndim or xp is not np or n < _PARTITION_FROM or 8 * k > n:
+    if not x.ndim or xp is not np or n < _PARTITION_FROM or 4 * k > n:
         places = TABLE["sort_places"].forward(xp, x, dim=dim, descending=largest)
         return places[tuple([slice(k) if d == dim else slice(None) for d in range(x.ndim)])] if x.ndim else places
     x = np.moveaxis(_comparable(x), dim, -1)  # [..., N]
@@ -57,16 +57,21 @@ def top_places(xp, x, *, k, dim, largest):
 
 def _partition(x, k, largest):
     """The places of the k best along the last dim, in order of place; of those equal to the worst of them the first."""
-    if k == 0:
-        return np.zeros((*x.shape[:-1], 0), np.int64)
+    if k == 0 or not x.size:
+        return np.zeros((*x.shape[:-1], k), np.int64)
     n = x.shape[-1]
-    worst = np.partition(x, n - k if largest else k - 1, -1)[..., n - k if largest else k - 1][..., None]
-    nan = worst != worst
-    better = (x > worst) | ((x != x) & ~nan) if largest else (x < worst) | ((x == x) & nan)
-    equal = (x == worst) | ((x != x) & nan)
-    missing = k - better.sum(-1, keepdims=True)
-    chosen = better | (equal & (np.cumsum(equal, -1) <= missing))
-    return np.nonzero(chosen.reshape(-1, n))[1].reshape(*x.shape[:-1], k)
+    at = n - k if largest else k - 1
+    worst = np.partition(x, at, -1)[..., at : at + 1]
+    chosen = x >= worst if largest else x <= worst
+    if x.dtype.kind == "f" and np.isnan(x.max()):  # nan is larger than all
+        chosen |= (x != x) if largest else (worst != worst)
+    places = np.nonzero(chosen.reshape(-1, n))[1]
+    if places.size != k * (x.size // n):  # several are equal to the worst
+        equal = chosen & ((x == worst) | ((x != x) & (worst != worst)))
+        spare = chosen.sum(-1, keepdims=True) - k
+        last = np.cumsum(equal[..., ::-1], -1)[..., ::-1]  # how many equal ones from here to the end
+        places = np.nonzero((chosen & ~(equal & (last <= spare))).reshape(-1, n))[1]
+    return places.reshape(*x.shape[:-1], k)
 
 
 def _sortable(input, name):
@@ -178,7 +183,8 @@ def _check_search(boundaries, values, number, sorter):
         if len(have) != 1:
             raise RuntimeError(
                 "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we "
-                f"got boundaries tensor dim({len(have)}) and input value's dim({len(wanted)}) numel({values.array.size})"
+                f"got boundaries tensor dim({len(have)}) and input value's dim({len(wanted)}) "
+                f"numel({values.array.size})"
             )
     elif not have or (len(have) != 1 and have[:-1] != wanted[:-1]):
         raise RuntimeError(
