@@ -2,10 +2,10 @@
 
 import contextlib
 
-from .backend import cuda as _cuda
-from .backend.cuda import current_device, device_count, is_available
-from .backend.device import device as _device
-from .core.generator import generator_of
+from ..backend import cuda as _cuda
+from ..backend.cuda import current_device, device_count, is_available
+from ..backend.device import device as _device
+from ..core.generator import generator_of
 
 __all__ = [
     "Event",
