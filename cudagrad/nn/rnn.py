@@ -6,7 +6,7 @@ import warnings
 
 from ..backend import empty
 from ..core.modes import MODE
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import wrap
 from ..ops import recurrent
 from . import init
 from .linear import uninitialised
@@ -100,7 +100,7 @@ class RNNBase(Module):
 
     def check_input(self, input, batch_sizes):
         weight = getattr(self, self._all_weights[0][0])
-        if input.dtype is not weight.dtype and not _autocasting():
+        if input.dtype is not weight.dtype and not autocasting():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
@@ -136,7 +136,7 @@ class RNNBase(Module):
     # ---- forward, in terms of what LSTM does differently
 
     def _initial(self, input, batch_sizes):
-        return _zeros(self.get_expected_hidden_size(input, batch_sizes), input)
+        return zeros(self.get_expected_hidden_size(input, batch_sizes), input)
 
     def _check_dims(self, hx, batched):
         if hx.dim() != (3 if batched else 2):
@@ -150,6 +150,9 @@ class RNNBase(Module):
         return last[0]
 
     def _run(self, input, hx, batch_sizes):
+        if autocasting():  # what comes from other layers may be in a half dtype
+            dtype = self._flat_weights[0].dtype
+            input, hx = input.to(dtype), self._each(hx, lambda t: t.to(dtype))
         rest = self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
         function = getattr(recurrent, self.mode.lower())
         if batch_sizes is None:
@@ -193,11 +196,13 @@ class RNNBase(Module):
         return text
 
 
-def _zeros(shape, like):
+def zeros(shape, like):
+    """Zeros of the dtype and device of ``like``."""
     return wrap(empty(shape, like.dtype, like.device)).zero_()
 
 
-def _autocasting():
+def autocasting():
+    """Whether autocast is on, so that the dtypes of input and weights may differ."""
     return any(mode._enabled for mode in MODE.autocast.values())
 
 
@@ -260,7 +265,7 @@ class LSTM(RNNBase):
 
     def _initial(self, input, batch_sizes):
         sizes = (f(input, batch_sizes) for f in (self.get_expected_hidden_size, self.get_expected_cell_size))
-        return tuple(_zeros(size, input) for size in sizes)
+        return tuple(zeros(size, input) for size in sizes)
 
     def _check_dims(self, hx, batched):
         dims = tuple(t.dim() for t in hx)
@@ -287,105 +292,3 @@ class GRU(RNNBase):
     def __init__(self, *args, **kwargs):
         _no_projection(kwargs)
         super().__init__("GRU", *args, **kwargs)
-
-
-# ---- cells
-
-
-class RNNCellBase(Module):
-    """What the cells share: weight_ih [G*H,I], weight_hh [G*H,H], bias_ih and bias_hh [G*H] or None."""
-
-    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
-        super().__init__()
-        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        gates = num_chunks * hidden_size
-        self.weight_ih = uninitialised((gates, input_size), device, dtype)
-        self.weight_hh = uninitialised((gates, hidden_size), device, dtype)
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, uninitialised((gates,), device, dtype) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draw all weights and biases anew."""
-        k = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -k, k)
-
-    def _check(self, value, what):
-        if value.dim() not in (1, 2):
-            raise ValueError(f"{self._get_name()}: Expected {what} to be 1D or 2D, got {value.dim()}D instead")
-
-    def _states(self, input, hx):
-        """The states as a tuple of [B,H]."""
-        self._check(input, "input")
-        hidden = (input.shape[0] if input.dim() == 2 else 1, self.hidden_size)
-        if hx is None:
-            return (_zeros(hidden, input),)
-        self._check(hx, "hidden")
-        return (hx if input.dim() == 2 else hx.unsqueeze(0),)
-
-    def _step(self, function, input, states):
-        batched = input.dim() == 2
-        x = input if batched else input.unsqueeze(0)
-        got = function(x, states, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        if batched:
-            return got
-        return got.squeeze(0) if isinstance(got, Tensor) else tuple(t.squeeze(0) for t in got)
-
-    def extra_repr(self):
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
-        if getattr(self, "nonlinearity", "tanh") != "tanh":
-            text += f", nonlinearity={self.nonlinearity}"
-        return text
-
-
-class RNNCell(RNNCellBase):
-    """One step: h' = tanh (or relu) of x w_ih^T + b_ih + h w_hh^T + b_hh.
-
-    Shapes      input [B,I] or [I]; hx [B,H], [H] or None
-    """
-
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
-        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input, hx=None):
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        cell = recurrent.rnn_tanh_cell if self.nonlinearity == "tanh" else recurrent.rnn_relu_cell
-        return self._step(cell, input, *self._states(input, hx))
-
-
-class LSTMCell(RNNCellBase):
-    """One step of an LSTM: takes ``(input, (h, c))`` and returns ``(h', c')``.
-
-    Shapes      input [B,I] or [I]; h, c [B,H] or [H]
-    """
-
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
-
-    def forward(self, input, hx=None):
-        if hx is None:
-            zeros = self._states(input, None)[0]
-            return self._step(recurrent.lstm_cell, input, (zeros, zeros))
-        self._check(input, "input")
-        for i, state in enumerate(hx):
-            self._check(state, f"hx[{i}]")
-        states = hx if input.dim() == 2 else tuple(t.unsqueeze(0) for t in hx)
-        return self._step(recurrent.lstm_cell, input, states)
-
-
-class GRUCell(RNNCellBase):
-    """One step of a GRU.
-
-    Shapes      input [B,I] or [I]; hx [B,H], [H] or None
-    """
-
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
-
-    def forward(self, input, hx=None):
-        return self._step(recurrent.gru_cell, input, *self._states(input, hx))

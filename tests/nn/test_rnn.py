@@ -258,6 +258,17 @@ def test_dropout_acts_between_layers_in_training_only():
     assert np.allclose(out.detach().numpy(), single(cg.zeros(2, 1, 4, dtype=cg.float64))[0].detach().numpy())
 
 
+def test_autocast_takes_half_input_and_gives_full_gradients():
+    m, cell = nn.LSTM(3, 4), nn.GRUCell(4, 4)
+    with cg.autocast("cpu"):
+        out, _ = m(cg.ones(2, 1, 3, dtype=cg.bfloat16))
+        h = cell(out[0].bfloat16())
+    h.sum().backward()
+    assert m.weight_ih_l0.grad.dtype is cg.float32 and m.weight_ih_l0.grad.any()
+    with pytest.raises(ValueError, match="^RNN input dtype"):
+        m(cg.ones(2, 1, 3, dtype=cg.bfloat16))
+
+
 def test_weights_have_pytorchs_names_shapes_and_range():
     m = nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2)
     shapes = {n: tuple(p.shape) for n, p in m.named_parameters()}

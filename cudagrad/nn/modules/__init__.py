@@ -182,16 +182,8 @@ from ..pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from ..rnn import (
-    GRU,
-    LSTM,
-    RNN,
-    GRUCell,
-    LSTMCell,
-    RNNBase,
-    RNNCell,
-    RNNCellBase,
-)
+from ..rnn import GRU, LSTM, RNN, RNNBase
+from ..rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from ..sparse import (
     Embedding,
     EmbeddingBag,
