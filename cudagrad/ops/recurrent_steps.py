@@ -71,7 +71,7 @@ def joined(m, parts, dim):
     return m.cat(parts, dim=dim) if isinstance(parts[0], Tensor) else m.cat(*parts, dim=dim)
 
 
-def put(m, state, new, count):
+def replaced(m, state, new, count):
     """``state`` with its first ``count`` rows replaced."""
     if state is None or count == state.shape[0]:
         return new
@@ -104,7 +104,7 @@ def gradients(m, g, cell, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse)
         dh_before = m.mm(dzh, w_hh)
         dh_before = dh_before if direct is None else dh_before + direct
         by_row[start] = dzx, dzh, before
-        dh, dc = put(m, dh, dh_before, count), put(m, dc, dc_before, count)
+        dh, dc = replaced(m, dh, dh_before, count), replaced(m, dc, dc_before, count)
     dzx, dzh, before = (joined(m, [by_row[s][i] for s in sorted(by_row)], 0) for i in range(3))
     dx, dw_ih, dw_hh = m.mm(dzx, w_ih), m.mm_tn(dzx, x), m.mm_tn(dzh, before)
     biases = [None if b is None else m.sum_to(dz, shape=b.shape) for dz, b in ((dzx, b_ih), (dzh, b_hh))]
@@ -118,5 +118,5 @@ def _run_again(m, cell, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
         before, c_before = rows(m, h, 0, count), rows(m, c, 0, count)
         new, c_new, kept = cell.step(m, rows(m, zx, start, count), affine(m, before, w_hh, b_hh), before, c_before)
         ran.append((start, count, before, new, kept))
-        h, c = put(m, h, new if w_hr is None else m.mm_nt(new, w_hr), count), put(m, c, c_new, count)
+        h, c = replaced(m, h, new if w_hr is None else m.mm_nt(new, w_hr), count), replaced(m, c, c_new, count)
     return ran
