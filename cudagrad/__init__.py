@@ -31,12 +31,24 @@ from .ops import *  # noqa: F403
 # The PyTorch release whose names and semantics these are, since programs compare it; then our own.
 __version__ = "2.13.0+cudagrad.0.1.0"
 
-contiguous_format, preserve_format, channels_last = "contiguous_format", "preserve_format", "channels_last"
-channels_last_3d = "channels_last_3d"
 newaxis = None
 
 # Parts that are imported when they are first asked for, so that `import cudagrad` stays fast.
-_PARTS = {"amp", "autograd", "backends", "cuda", "func", "linalg", "nn", "optim", "random", "serialization", "special", "utils"}
+_PARTS = {
+    "amp",
+    "autograd",
+    "backends",
+    "cuda",
+    "fft",
+    "func",
+    "linalg",
+    "nn",
+    "optim",
+    "random",
+    "serialization",
+    "special",
+    "utils",
+}
 _NAMES = {"save": "serialization", "load": "serialization", "autocast": "amp", "GradScaler": "amp"}
 _NAMES |= {"compile": "core.compiling", "is_autocast_enabled": "amp"}
 
