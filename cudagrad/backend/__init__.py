@@ -1,12 +1,18 @@
 """Arrays and devices: the only folder that may import CuPy, and does so when a CUDA device is first asked for."""
 
+import functools
+import importlib
+
 import numpy as np
 
 from .. import dtypes
 from .device import device, resolve
 
-# Array class -> the module that computes with it. A device adds its class when it is first used.
+# Array class -> the module that computes with it, and the file of this folder that is its device. A device adds its own
+# when it is first used; such a file has make(target, build), from_host(array, target), to_host(array), device_of(array).
 ARRAYS = {np.ndarray: np}
+_OWNERS = {}
+_DEVICES = ("cuda",)
 
 LOW = {dtypes.float16.numpy, dtypes.bfloat16.numpy}
 
@@ -16,23 +22,30 @@ def xp_of(array):
     return ARRAYS.get(array.__class__, np)
 
 
+def adopt(array_class, xp, owner):
+    """Make an array class known: ``xp`` computes with it, the module ``owner`` is its device."""
+    ARRAYS[array_class], _OWNERS[array_class] = xp, owner
+
+
+def _device(target):
+    """The file of this folder that is the device of ``target``; RuntimeError where there is none."""
+    if target.type not in _DEVICES:
+        raise RuntimeError(f"device '{target}' holds no tensors here: there are cpu, {', '.join(_DEVICES)}")
+    return importlib.import_module("." + target.type, __name__)
+
+
 def device_of(array):
     """The ``device`` an array lives on."""
-    if array.__class__ is np.ndarray:
-        return device.CPU
-    return _cuda().device_of(array)
+    return device.CPU if array.__class__ is np.ndarray else _OWNERS[array.__class__].device_of(array)
 
 
-def _cuda():
-    from . import cuda
-
-    return cuda
+def make(target, build):
+    """The array that ``build(xp)`` makes with the array module of a device, while that device is the current one."""
+    return build(np) if target.type == "cpu" else _device(target).make(target, build)
 
 
 def implementation(op, array_class):
     """The function that runs ``op`` on arrays of a class: its ``xp`` text, in float32 for a wide op's half types."""
-    import functools
-
     run = functools.partial(op.forward, ARRAYS.get(array_class, np))
     return _widened(run) if op.wide else run
 
@@ -62,11 +75,8 @@ def to_device(array, target):
     here = device_of(array)
     if here == target:
         return array
-    if target.type == "cpu":
-        return _cuda().to_host(array)
-    if target.type == "meta":
-        raise NotImplementedError("the meta device holds no data: there is nothing to copy tensors to")
-    return _cuda().from_host(array if here.type == "cpu" else _cuda().to_host(array), target)
+    host = array if here.type == "cpu" else _OWNERS[array.__class__].to_host(array)
+    return host if target.type == "cpu" else _device(target).from_host(host, target)
 
 
 def copy_of(array):
@@ -76,10 +86,7 @@ def copy_of(array):
 
 def empty(shape, d, target=None):
     """An uninitialised array of dtype ``d`` (ours) on ``target``."""
-    target = resolve(target)
-    if target.type == "cpu":
-        return np.empty(shape, d.numpy)
-    return _cuda().empty(shape, d.numpy, target)
+    return make(resolve(target), lambda xp: xp.empty(shape, d.numpy))
 
 
 def array_of_number(value, d, like):

@@ -1,10 +1,11 @@
 """The CUDA device: tensors are CuPy arrays, on CuPy's memory pool and current stream. CuPy is imported here, when used."""
 
 import functools
+import sys
 
 import numpy as np
 
-from . import ARRAYS
+from . import adopt
 from .device import device
 
 
@@ -22,7 +23,7 @@ def cupy():
             "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver "
             "from http://www.nvidia.com/Download/index.aspx"
         )
-    ARRAYS[cupy.ndarray] = cupy
+    adopt(cupy.ndarray, cupy, sys.modules[__name__])
     return cupy
 
 
@@ -63,10 +64,14 @@ def on(target):
     return cupy().cuda.Device(target.index if target.index is not None else current_device())
 
 
+def make(target, build):
+    """The array that ``build(cupy)`` makes while ``target``'s GPU is the current one."""
+    with on(target):
+        return build(cupy())
+
+
 def from_host(array, target):
     """A NumPy array, copied to a GPU; asynchronously where it lies in pinned memory."""
-    if target.type != "cuda":
-        raise RuntimeError(f"there is no way to put a tensor on device '{target}'")
     with on(target):
         return cupy().asarray(array)
 
@@ -74,14 +79,6 @@ def from_host(array, target):
 def to_host(array):
     """A GPU array, copied into a NumPy array."""
     return cupy().asnumpy(array)
-
-
-def empty(shape, numpy_dtype, target):
-    """An uninitialised array on a GPU."""
-    if target.type != "cuda":
-        raise RuntimeError(f"there is no way to put a tensor on device '{target}'")
-    with on(target):
-        return cupy().empty(shape, numpy_dtype)
 
 
 def pinned(array):

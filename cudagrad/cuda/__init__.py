@@ -1,6 +1,7 @@
 """The names of ``torch.cuda``, on CuPy's devices, streams and memory pool."""
 
 import contextlib
+import importlib
 
 from ..backend import cuda as _cuda
 from ..backend.cuda import current_device, device_count, is_available
@@ -33,6 +34,12 @@ __all__ = [
     "stream",
     "synchronize",
 ]
+
+
+def __getattr__(name):
+    if name == "amp":
+        return importlib.import_module(".amp", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def init():

@@ -8,9 +8,10 @@ import warnings
 import numpy as np
 
 from .. import dtypes, errors
+from ..backend import to_device
 from ..backend.device import device as Device
 from ..core.tensor import Tensor, canonical, wrap
-from .factory import build, dtype_of, finish, fits, send, target_of
+from .factory import build, dtype_of, finish, fits, target_of
 
 __all__ = ("tensor",)
 
@@ -68,7 +69,7 @@ def made(data, d, device, requires_grad=False, pin_memory=False):
         array = build(target if target.type == "cuda" else Device("cuda"), lambda xp: xp.array(data))
         return finish(wrap(array).to(target, d or dtypes.of_array(array)).array, requires_grad, pin_memory)
     array = array_of(data, d)
-    return finish(send(array, target), requires_grad, pin_memory)
+    return finish(to_device(array, target), requires_grad, pin_memory)
 
 
 def array_of(data, d=None):

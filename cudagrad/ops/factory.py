@@ -1,13 +1,13 @@
 """What functions that make tensors share: sizes, dtypes, devices, layouts, `out=` and the fill value."""
 
 import builtins
-import contextlib
 import math
 import types
 
 import numpy as np
 
 from .. import dtypes, errors
+from ..backend import make as build
 from ..backend.device import resolve
 from ..core.inplace import into
 from ..core.tensor import Tensor, strided, wrap
@@ -157,22 +157,6 @@ def target_of(device, layout=None, pin_memory=False):
     if layout is not None and layout is not strided:
         raise NotImplementedError(f"layout {layout} is not supported: tensors here are torch.strided")
     return resolve(device)
-
-
-def build(target, make):
-    """``make(xp)`` with the array module of a device, while that device is the current one."""
-    if target.type == "cpu":
-        return make(np)
-    from ..backend import cuda
-
-    cupy = cuda.cupy()
-    with cuda.on(target) if target.type == "cuda" else contextlib.nullcontext():
-        return make(cupy)
-
-
-def send(array, target):
-    """A NumPy array that was made here, on a device."""
-    return array if target.type == "cpu" else build(target, lambda xp: xp.asarray(array))
 
 
 def finish(array, requires_grad=False, pin_memory=False, out=None, name=""):

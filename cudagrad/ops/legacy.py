@@ -3,12 +3,13 @@
 import numpy as np
 
 from .. import dtypes
+from ..backend import to_device
 from ..backend.device import device as Device
 from ..backend.device import resolve, set_default_device
 from ..core.modes import SPACE
 from ..core.tensor import Size, Tensor, wrap
 from .conversion import array_of, warn_once
-from .factory import empty_array, is_index, send, size_of
+from .factory import empty_array, is_index, size_of
 
 
 def legacy_tensor(*args, device=None, dtype=None, **named):
@@ -33,7 +34,7 @@ def _constructed(args, d, target):
         if isinstance(first, (str, bytes)):
             raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
         if isinstance(first, np.ndarray) or hasattr(first, "__len__"):
-            return wrap(send(array_of(first, d), target))
+            return wrap(to_device(array_of(first, d), target))
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
     return wrap(empty_array(size_of("new", args), d, target))
 

@@ -7,11 +7,12 @@ import warnings
 import numpy as np
 
 from .. import dtypes
+from ..backend import to_device
 from ..core.op import TABLE
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor, strided
 from .creation import ones
-from .factory import build, finish, index_of, number_of, send, target_of, wanted
+from .factory import build, finish, index_of, number_of, target_of, wanted
 
 __all__ = ("arange", "eye", "linspace", "logspace", "range", "vander")
 
@@ -162,7 +163,7 @@ def _landed(points, d, out, layout, device, pin_memory, requires_grad, name):
     with np.errstate(over="ignore"):
         array = (np.trunc(points).astype(np.int64) if d.category == 1 else points).astype(d.numpy)
     target = out.device if out is not None else target_of(device, layout)
-    return finish(send(array, target), requires_grad, pin_memory, out, name)
+    return finish(to_device(array, target), requires_grad, pin_memory, out, name)
 
 
 def linspace(

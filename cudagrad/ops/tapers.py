@@ -5,8 +5,9 @@ All are curves of t = i / (N - 1) for i = 0, ..., window_length - 1, where N is 
 
 import numpy as np
 
+from ..backend import to_device
 from ..core.tensor import strided
-from .factory import finish, index_of, send, target_of, wanted
+from .factory import finish, index_of, target_of, wanted
 
 __all__ = ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")
 
@@ -21,7 +22,7 @@ def _window(name, length, periodic, curve, dtype, place):
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     steps = length if periodic else length - 1
     values = curve(np.arange(length) / steps) if length > 1 else np.ones(length)
-    return finish(send(values.astype(d.numpy), target_of(device, layout)), requires_grad, pin_memory)
+    return finish(to_device(values.astype(d.numpy), target_of(device, layout)), requires_grad, pin_memory)
 
 
 def hann_window(
