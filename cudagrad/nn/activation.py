@@ -1,8 +1,7 @@
 """Activation layers: each calls the function of its name."""
 
-import warnings
-
 from ..ops import activation, pointwise, smooth
+from ..ops.outputs import warn
 from ..ops.softmax import log_softmax, softmax, softmin
 from . import init
 from .linear import uninitialised
@@ -219,7 +218,7 @@ class Hardtanh(Module):
 
 
 def _renamed(old, new):
-    warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=3)
+    warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning)
 
 
 class ReLU6(Hardtanh):
@@ -348,7 +347,7 @@ class _Along(Module):
         self.dim = dim
 
     def forward(self, input):
-        return type(self).function(input, self.dim, _stacklevel=5)
+        return type(self).function(input, self.dim)
 
     def extra_repr(self):
         return f"dim={self.dim}"

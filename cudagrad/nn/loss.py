@@ -1,11 +1,10 @@
 """Loss layers: each calls the function of its name."""
 
-import warnings
-
 from ..ops import classification, margin
 from ..ops import loss as losses
 from ..ops.ctc import ctc_loss
 from ..ops.loss_reduction import reduction_of
+from ..ops.outputs import warn
 from .adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from .module import Module
 
@@ -16,7 +15,7 @@ class _Loss(Module):
     def __init__(self, size_average=None, reduce=None, reduction="mean"):
         super().__init__()
         if size_average is not None or reduce is not None:
-            reduction = reduction_of(size_average, reduce, reduction, stacklevel=4)
+            reduction = reduction_of(size_average, reduce, reduction)
         self.reduction = reduction
 
 
@@ -161,11 +160,10 @@ class NLLLoss2d(NLLLoss):
     """As NLLLoss. Deprecated."""
 
     def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-        warnings.warn(
+        warn(
             "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
             "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 

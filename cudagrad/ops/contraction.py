@@ -1,10 +1,8 @@
 """Sums of products over named or numbered axes: einsum, tensordot, kron, chains of matrices."""
 
-import warnings
-
 from ..core.tensor import Tensor, check_dim
 from .matmul import matmul
-from .outputs import placed
+from .outputs import placed, warn
 
 __all__ = ("einsum", "tensordot", "kron", "chain_matmul")
 METHODS = ("kron",)
@@ -95,11 +93,9 @@ def chain_matmul(*matrices, out=None):
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     if len(matrices) == 1:
         return placed("chain_matmul", matrices[0], out)
-    warnings.warn(
+    warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
-        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
-        UserWarning,
-        stacklevel=2,
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
     )
     return multi_dot(matrices, out=out)
 

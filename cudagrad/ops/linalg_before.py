@@ -1,9 +1,7 @@
 """The functions that torch had before torch.linalg, most of them deprecated."""
 
-import warnings
-
 from .decomposition import linalg_qr, linalg_svd
-from .outputs import placed, result_type
+from .outputs import placed, result_type, warn
 from .substitution import linalg_cholesky, solve_triangular
 
 __all__ = ("cholesky", "qr", "svd", "triangular_solve")
@@ -14,13 +12,9 @@ _QR = result_type("qr", ("Q", "R"))
 _Solved = result_type("triangular_solve", ("solution", "cloned_coefficient"))
 
 
-def _deprecated(text):
-    warnings.warn(text, UserWarning, stacklevel=3)
-
-
 def cholesky(input, upper=False, *, out=None):
     """As ``linalg.cholesky``. Deprecated."""
-    _deprecated(
+    warn(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\n"
         "U = torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH"
@@ -30,7 +24,7 @@ def cholesky(input, upper=False, *, out=None):
 
 def qr(input, some=True, *, out=None):
     """As ``linalg.qr``, 'complete' where ``some`` is False. Deprecated."""
-    _deprecated(
+    warn(
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\n"
         "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
         "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
@@ -49,7 +43,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
 
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """The solution of A X = b (A^T X = b), and a copy of A. Deprecated."""
-    _deprecated(
+    warn(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular"
         "and will be removed in a future PyTorch release.\n"
         "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"

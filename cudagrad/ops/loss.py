@@ -7,6 +7,7 @@ from ..core.tensor import Tensor
 from .blocks import blocked, in_blocks
 from .checks import refuse
 from .loss_reduction import reduced, reduction_of, same_size
+from .outputs import warn
 
 __all__ = ("binary_cross_entropy_with_logits", "poisson_nll_loss", "kl_div")
 FUNCTIONAL = (
@@ -259,18 +260,14 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
     Raises      ValueError for another reduction
     """
-    import warnings
-
     if size_average is None and reduce is None and reduction == "batchmean":
         losses = _divergence(input, target, log_target).sum()
         return losses / input.shape[0] if input.ndim else losses
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
-            "same as 'batchmean' in the next major release.",
-            UserWarning,
-            stacklevel=2,
+            "same as 'batchmean' in the next major release."
         )
     return reduced(_divergence(input, target, log_target), reduction_of(size_average, reduce, reduction))
 

@@ -1,11 +1,11 @@
 """What all losses share: the reduction, its deprecated spellings, and the warning about sizes that differ."""
 
-import warnings
+from .outputs import warn
 
 REDUCTIONS = ("none", "mean", "sum")
 
 
-def reduction_of(size_average, reduce, reduction, stacklevel=3):
+def reduction_of(size_average, reduce, reduction):
     """The reduction by name; PyTorch's deprecated pair of flags is translated with its warning.
 
     Raises      ValueError for an unknown name
@@ -13,11 +13,7 @@ def reduction_of(size_average, reduce, reduction, stacklevel=3):
     if size_average is not None or reduce is not None:
         averaged = size_average is None or size_average
         reduction = "none" if reduce is not None and not reduce else "mean" if averaged else "sum"
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -28,15 +24,13 @@ def reduced(loss, reduction):
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-def same_size(input, target, stacklevel=3):
+def same_size(input, target):
     """Both in one shape; a warning where that takes broadcasting."""
     if input.array.shape == target.array.shape:
         return input, target
-    warnings.warn(
+    warn(
         f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
-        "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-        UserWarning,
-        stacklevel=stacklevel,
+        "lead to incorrect results due to broadcasting. Please ensure they have the same size."
     )
     from .broadcasting import broadcast_tensors
 

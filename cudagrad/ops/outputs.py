@@ -1,13 +1,24 @@
-"""Where results go: `out=` of composed functions, `inplace=` of activations, named tuples of several results."""
+"""Where results go: `out=`, `inplace=` of activations, named tuples, and warnings, to the user's line."""
 
 import functools
 import inspect
+import sys
 import types
+import warnings
 from collections import namedtuple
 
 from ..core.inplace import alias, check_writable, into, write
 from ..core.modes import MODE
+from ..core.node import INSIDE
 from ..core.op import TABLE
+
+
+def warn(text, category=UserWarning):
+    """A warning that names the user's line, however many of our own frames and generated calls lie between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_code.co_filename in INSIDE and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 def placed(name, result, out):

@@ -1,7 +1,5 @@
 """Softmax and its logarithm along one axis."""
 
-import warnings
-
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import check_dim
@@ -9,6 +7,7 @@ from ..dtypes import dtype as dtype_class
 from .blocks import in_lines, line_dot, line_max, line_sum
 from .casting import to_dtype
 from .checks import refuse
+from .outputs import warn
 
 __all__ = ("softmax", "log_softmax")
 METHODS = ("softmax", "log_softmax")
@@ -16,26 +15,23 @@ FUNCTIONAL = ("softmax", "log_softmax", "softmin", "gumbel_softmax")
 SPECIAL = ("softmax", "log_softmax")
 
 
-def _guessed(name, ndim, stacklevel):
+def _guessed(name, ndim):
     """The axis that PyTorch takes where none is named, with its warning."""
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        UserWarning,
-        stacklevel=stacklevel,
-    )
+    first = f"Implicit dimension choice for {name} has been deprecated. "
+    warn(first + "Change the call to include dim=X as an argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
 
 def _prepare(name):
     def prepare(input, dim=None, _stacklevel=3, dtype=None):
         if isinstance(_stacklevel, dtype_class):  # torch.softmax(input, dim, dtype)
-            dtype, _stacklevel = _stacklevel, 3
+            dtype = _stacklevel
         try:
             ndim = input.array.ndim
         except AttributeError:
             raise not_tensor(TABLE[name], input) from None
         if dim is None:
-            dim = _guessed(name, ndim, _stacklevel + 1)
+            dim = _guessed(name, ndim)
         dim = check_dim(dim, ndim)
         if dtype is not None:
             input = to_dtype(input, dtype)
@@ -107,7 +103,7 @@ def log_softmax(xp, x, *, dim):
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-input)."""
     if dim is None:
-        dim = _guessed("softmin", input.ndim, _stacklevel)
+        dim = _guessed("softmin", input.ndim)
     return softmax(-input, dim, dtype=dtype)
 
 
@@ -118,7 +114,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     Source      Jang, Gu, Poole 2017, arXiv:1611.01144; Maddison, Mnih, Teh 2017, arXiv:1611.00712
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", UserWarning, stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     from .creation import empty_like
 
     noise = -empty_like(logits).exponential_().log()
