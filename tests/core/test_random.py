@@ -99,6 +99,12 @@ def test_decisions_asked_for_again_are_the_same_whether_kept_or_not(count):
         assert np.array_equal(philox.kept(np, 8, 9, count, 0.3), expected)
 
 
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.003])
+def test_decisions_fall_as_often_as_their_probability_says(p):
+    keep = philox.kept(np, 1, 1, 1 << 20, p)
+    assert abs(keep.mean() - (1 - p)) < 5 * math.sqrt(p * (1 - p) / keep.size)
+
+
 def test_the_oldest_decisions_make_room():
     recent = philox._Recent(100)
     for i in range(5):
