@@ -74,10 +74,17 @@ def _levels(rows, order, starts):
         count = np.searchsorted(-lengths, -level)  # the runs longer than level
         sums[:count] += rows.take(order[starts[:count] + level], 0)
     for i in range(np.searchsorted(-lengths, -_LEVELS)):
-        sums[i] += rows.take(order[starts[i] + _LEVELS : starts[i] + lengths[i]], 0).sum(0, dtype=rows.dtype)
+        sums[i] += _sum_of_many(rows.take(order[starts[i] + _LEVELS : starts[i] + lengths[i]], 0))
     out = np.empty_like(sums)
     out[longest_first] = sums
     return out
+
+
+def _sum_of_many(rows):
+    """The sum of all rows, block by block, so that the rounding grows with the digits of their count only."""
+    while rows.shape[0] > _LEVELS:
+        rows = np.add.reduceat(rows, np.arange(0, rows.shape[0], _LEVELS), axis=0)
+    return rows.sum(0, dtype=rows.dtype)
 
 
 def _halves(xp, rows, order, starts, combine):
