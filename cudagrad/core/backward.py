@@ -17,6 +17,8 @@ def backward(
 
     Raises      RuntimeError for a missing gradient of a non-scalar, or a tensor without graph
     """
+    if inputs is not None and not hasattr(inputs, "array") and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     tensors = _listed(tensors)
     grads = _listed(grad_tensors if grad_tensors is not None else grad_variables, len(tensors))
     roots = _roots(tensors, grads, create_graph)
@@ -25,8 +27,6 @@ def backward(
         _run(roots, retain, create_graph)
         return
     inputs = _listed(inputs)
-    if not inputs:
-        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     for t in inputs:
         if t.node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")

@@ -3,12 +3,14 @@
 import sys
 import weakref
 
+import numpy as np
+
 from .. import errors
 from ..backend import copy_of
 from .modes import MODE, SPACE
 from .node import LASTWRITE, make, outside, rule, send, tick
 from .op import TABLE
-from .promote import cast
+from .promote import cast, lift
 
 # A version counter is [time of the last write, count of writes, weakrefs of views or None, the recent writes]; it is
 # made when someone needs it. This one stands for "made in inference mode: none is kept".
@@ -140,10 +142,14 @@ def _check_fits(x, t):
 
 def inplace(function, name):
     """The in-place form ``name`` of a function of tensors: runs it out of place, then writes the result into ``x``."""
-    single = "_op" in (function.__kwdefaults__ or {})  # an op, not a composition whose inner nodes save what they like
+    op = (function.__kwdefaults__ or {}).get("_op")
+    single = op is not None  # not a composition, whose inner nodes save what they like
+    ufunc = op.ufunc if single else None
 
     def method(self, *args, **kwargs):
         check_writable(self, name)
+        if ufunc is not None and not kwargs and _written_by(ufunc, self, args):
+            return self
         if not MODE.grad or self.array.dtype.kind in "biu":
             return write(self, function(self, *args, **kwargs))
         before = alias(self)
@@ -157,6 +163,34 @@ def inplace(function, name):
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place form of :func:`{function.__name__}`: writes the result into this tensor and returns it."
     return method
+
+
+def _written_by(ufunc, x, args):
+    """Write ``ufunc(x, *args)`` straight into ``x``, where that is all there is to do: no history, no cast, no resize.
+
+    Only with NumPy, which copes with operands that overlap.
+    """
+    array = x.array
+    if array.__class__ is not np.ndarray or (MODE.grad and (x.node is not None or x.link is not None)):
+        return False
+    given = [array]
+    for y in args:
+        if y.__class__ in _NUMBERS:
+            y = lift(y, x, None)
+        a = getattr(y, "array", None)
+        if a is None or a.dtype is not array.dtype or a.__class__ is not np.ndarray or (MODE.grad and y.node is not None):
+            return False
+        given.append(a)
+    try:
+        with np.errstate(all="ignore"):
+            getattr(np, ufunc)(*given, out=array)
+    except (TypeError, ValueError):  # before anything was written; the general path says why
+        return False
+    bump(x)
+    return True
+
+
+_NUMBERS = {bool, int, float}
 
 
 def _keep_values(k, before):

@@ -35,6 +35,7 @@ def op(**declared):
     wide        float16 and bfloat16 are computed in float32 and rounded once
     view        the output shares the input's memory
     inline      the forward as an infix expression over the tensors' names, for the hottest ops
+    ufunc       the NumPy ufunc that does what the forward does, for writing into the first tensor's own memory
     outputs     the count of outputs of an op that has several (the formula's ``g`` is then a list)
     holomorphic False where the formula itself conjugates (abs, real): by default the tape does, for complex inputs
     explain     ``explain(error, *arrays, **options)``: the exception to raise for one that the forward raised
@@ -67,6 +68,7 @@ class Op:
         wide=False,
         view=False,
         inline=None,
+        ufunc=None,
         outputs=1,
         holomorphic=True,
         explain=None,
@@ -78,6 +80,7 @@ class Op:
         count = code.co_argcount
         self.name = forward.__name__
         self.forward, self.prepare, self.inline, self.explain = forward, prepare, inline, explain
+        self.ufunc = ufunc
         self.variadic = bool(code.co_flags & 0x04)
         self.options = names[count : count + code.co_kwonlyargcount]
         self.tensors = names[1:count] + ((names[count + len(self.options)],) if self.variadic else ())

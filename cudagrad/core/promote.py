@@ -90,7 +90,7 @@ def result_type_of(tensors):
             if met is None:
                 met = group
             elif group.category > met.category:
-                met = dtypes.promote_types(met, group) if group.category == 3 else group
+                met = met.to_complex() if met.category == 2 else group
     return met
 
 

@@ -210,6 +210,9 @@ class Tensor(metaclass=_TensorMeta):
 
     @requires_grad.setter
     def requires_grad(self, wanted):
+        self._require(wanted, "floating point and complex")
+
+    def _require(self, wanted, kinds):
         if not self.is_leaf:
             if not wanted:
                 raise RuntimeError(
@@ -223,7 +226,7 @@ class Tensor(metaclass=_TensorMeta):
             self.node = None
         elif self.node is None:
             if self.dtype.category < 2:
-                raise RuntimeError("only Tensors of floating point dtype can require gradients")
+                raise RuntimeError(f"only Tensors of {kinds} dtype can require gradients")
             if self.version is INFERENCE and not MODE.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -235,7 +238,7 @@ class Tensor(metaclass=_TensorMeta):
 
     def requires_grad_(self, requires_grad=True):
         """Ask for a gradient (or for none), in place; returns this tensor."""
-        self.requires_grad = requires_grad
+        self._require(requires_grad, "floating point")
         return self
 
     @property

@@ -39,6 +39,7 @@ def _scaled(y, alpha):
     promote=_BOTH,
     numbers=_BOTH,
     inline="x + y if alpha is ONE else impl_add[x.__class__](x, y, alpha=alpha)",
+    ufunc="add",
 )
 def add(xp, x, y, *, alpha=1):
     """x + alpha * y.
@@ -82,6 +83,7 @@ def _one_bool(x, y):
     promote=_BOTH,
     numbers=_BOTH,
     inline="x - y if alpha is ONE else impl_sub[x.__class__](x, y, alpha=alpha)",
+    ufunc="subtract",
     mixed=_one_bool,
     explain=_bool_minus,
 )
@@ -100,7 +102,7 @@ def rsub(input, other, *, alpha=1):
     return sub(other, input, alpha=alpha)
 
 
-@op(x=lambda g, y: g * y, y=lambda g, x: g * x, promote=_BOTH, numbers=_BOTH, inline="x * y")
+@op(x=lambda g, y: g * y, y=lambda g, x: g * x, promote=_BOTH, numbers=_BOTH, inline="x * y", ufunc="multiply")
 def mul(xp, x, y):
     """x * y.
 
@@ -143,6 +145,7 @@ divide = div
     numbers=_BOTH,
     floating=True,
     inline="x / y",
+    ufunc="true_divide",
     node="Div",
 )
 def true_divide(xp, x, y):

@@ -161,11 +161,12 @@ def test_every_pair_of_dtypes_meets_as_in_pytorch():
         for shape_a, shape_b in itertools.product([(), (2,)], repeat=2):
             want = torch.ones(shape_a, dtype=getattr(torch, a)) * torch.ones(shape_b, dtype=getattr(torch, b))
             got = cg.ones(shape_a, dtype=getattr(cg, a)) * cg.ones(shape_b, dtype=getattr(cg, b))
-            assert str(want.dtype) == str(got.dtype), (a, shape_a, b, shape_b)
+            wanted = str(want.dtype).replace("complex32", "complex64")  # there is no complex of halves here
+            assert wanted == str(got.dtype), (a, shape_a, b, shape_b)
     for a, number in itertools.product(names, [True, 2, 2.5, 2j]):
         for shape in [(), (2,)]:
             want, got = (
                 torch.ones(shape, dtype=getattr(torch, a)) * number,
                 cg.ones(shape, dtype=getattr(cg, a)) * number,
             )
-            assert str(want.dtype) == str(got.dtype), (a, shape, number)
+            assert str(want.dtype).replace("complex32", "complex64") == str(got.dtype), (a, shape, number)
