@@ -79,7 +79,7 @@ def adaptive_avg_pool(name, input, output_size):
     if 0 in counts:
         return input.new_empty((*input.shape[:first], *counts))
     for axis, (n, c) in enumerate(zip(sizes, counts), first):
-        input = apply_taps(input, axis=axis, taps=taps.area(n, c))
+        input = apply_taps(input, axis=axis, taps=taps.area_taps(n, c))
     return input
 
 
@@ -139,7 +139,8 @@ def pool_at(input, index, ndim):
     """The elements at row-major indices [...,*out] into the last ``ndim`` axes."""
     lead = input.shape[: input.ndim - ndim]
     flat = lead if len(lead) == 2 else (1, *lead)
-    return take_places(input.reshape(*flat, -1), index.reshape(*flat, -1)).reshape(index.shape)
+    sizes, counts = (math.prod(t.shape[t.ndim - ndim :]) for t in (input, index))
+    return take_places(input.reshape(*flat, sizes), index.reshape(*flat, counts)).reshape(index.shape)
 
 
 def _max(name, input, output_size, return_indices):

@@ -213,11 +213,12 @@ def _separate(q, k, v):
 def _attend(q, k, v, mask, p, causal, batch, need_weights):
     """``(out [B*H,T,D], weights [B*H,T,S] or None)``."""
     if not need_weights:
-        q, k, v = (x.reshape(batch, -1, *x.shape[1:]) for x in (q, k, v))
+        heads = q.shape[0] // max(batch, 1)
+        q, k, v = (x.reshape(batch, heads, *x.shape[1:]) for x in (q, k, v))
         if mask is not None:
-            mask = mask.reshape(batch, -1, *mask.shape[1:]) if mask.shape[0] > 1 else mask.unsqueeze(0)
+            mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.reshape(batch, heads, *mask.shape[1:])
         out = scaled_dot_product_attention(q, k, v, mask, p, causal)
-        return out.reshape(-1, *out.shape[2:]), None
+        return out.reshape(batch * heads, *out.shape[2:]), None
     scores = (q * (1 / math.sqrt(q.shape[-1]))) @ k.transpose(-2, -1)
     weights = softmax(scores if mask is None else scores + mask, -1)
     if p > 0:

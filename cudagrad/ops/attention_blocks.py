@@ -49,8 +49,8 @@ class Plan:
         heads = min(max(size // max(rows * self.keys, 1), 1), self.h) if rows == self.t else 1
         batch = max(size // max(rows * self.keys * heads, 1), 1) if heads == self.h else 1
         for a in range(0, self.a, batch):
-            for h in range(0, self.h, heads):
-                for t in range(0, self.t, rows):
+            for h in range(0, self.h, max(heads, 1)):
+                for t in range(0, self.t, max(rows, 1)):
                     last = min(t + rows, self.t)
                     seen = min(last, self.keys) if self.causal else self.keys
                     yield (slice(a, a + batch), slice(h, h + heads), slice(t, last)), slice(0, seen)

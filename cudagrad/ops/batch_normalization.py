@@ -79,6 +79,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     Raises      ValueError for one value a channel in training, RuntimeError where shapes or dtypes do not fit
     Source      Ioffe, Szegedy 2015, arXiv:1502.03167, algorithm 1
     """
+    if getattr(input, "ndim", 2) < 2 and not input.numel():
+        return input.clone()
     running = {"running_mean": running_mean, "running_var": running_var}
     _check(input, training, eps, **running, weight=weight, bias=bias)
     if training:

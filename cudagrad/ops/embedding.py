@@ -31,7 +31,7 @@ def _is_plain(padding_idx, scale_grad_by_freq):
 def _add(xp, total, g, index, padding_idx, scale_grad_by_freq):
     if not _is_plain(padding_idx, scale_grad_by_freq):
         g = g * _factors(xp, index, padding_idx, scale_grad_by_freq).astype(g.dtype)
-    add_rows(xp, total, index.reshape(-1), g.reshape(-1, total.shape[1]))
+    add_rows(xp, total, index.reshape(-1), g.reshape(index.size, total.shape[1]))
 
 
 def _gradient(m, g, index, w_shape, padding_idx, scale_grad_by_freq):

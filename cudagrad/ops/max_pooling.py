@@ -274,7 +274,8 @@ def _unpool(ndim, input, indices, kernel_size, stride, padding, output_size):
         raise RuntimeError(
             f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, size))})"
         )
-    out = put_places(input.reshape(*flat, -1), indices.reshape(*flat, -1), size=length)
+    places = (*flat, math.prod(input.shape[input.ndim - ndim :]))
+    out = put_places(input.reshape(places), indices.reshape(places), size=length)
     return out.reshape(*lead, *size)
 
 

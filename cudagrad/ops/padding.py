@@ -6,6 +6,7 @@ from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from .checks import number
 
+__all__ = ("constant_pad_nd",)
 FUNCTIONAL = ("pad",)
 
 
@@ -25,8 +26,8 @@ def _minus(widths):
     return tuple((-before, -after) for before, after in widths)
 
 
-@op(x=lambda m, g, widths: m.constant_pad_nd(g, widths=_minus(widths), value=0))
-def constant_pad_nd(xp, x, *, widths, value):
+@op(x=lambda m, g, widths: m.pad_constant(g, widths=_minus(widths), value=0), node="ConstantPadNd")
+def pad_constant(xp, x, *, widths, value):
     """x with ``value`` before and after: ``widths`` is a pair an axis, negative where elements are cut away.
 
     Derivative  g with the padding cut away, and 0 where x was cut
@@ -130,9 +131,18 @@ def pad(input, pad, mode="constant", value=None):
     >>> pad(tensor([1, 2, 3]), (1, 2))
     tensor([0, 1, 2, 3, 0, 0])
     """
+    return _pad(input, pad, mode, value)
+
+
+def constant_pad_nd(input, pad, value=0):
+    """``nn.functional.pad`` with mode constant."""
+    return _pad(input, pad, "constant", value)
+
+
+def _pad(input, widths, mode, value):
     if not isinstance(input, Tensor):
-        raise not_tensor(TABLE["constant_pad_nd"], input)
-    widths = tuple(int(w) for w in pad)
+        raise not_tensor(TABLE["pad_constant"], input)
+    widths = tuple(int(w) for w in widths)
     if len(widths) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(widths) > 2 * input.ndim:
@@ -162,7 +172,7 @@ def _constant(input, pairs, value):
         raise RuntimeError(errors.text("narrow(): length must be non-negative.", came))
     if input.dtype.category == 1 and isinstance(value, float):
         value = int(value)
-    return constant_pad_nd(input, widths=pairs, value=value)
+    return pad_constant(input, widths=pairs, value=value)
 
 
 def _check(input, pairs, mode):

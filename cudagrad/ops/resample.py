@@ -79,11 +79,11 @@ def _of_bytes(input, maps, mode):
 
 def _taps(mode, n, count, scale, align_corners, antialias):
     if mode in ("nearest", "nearest-exact"):
-        return taps.nearest(n, count, scale, mode == "nearest-exact")
+        return taps.nearest_taps(n, count, scale, mode == "nearest-exact")
     kind = {"bicubic": "cubic", "lanczos": "lanczos"}.get(mode, "linear")
     if antialias:
-        return taps.antialiased(n, count, scale, align_corners, kind)
-    return getattr(taps, kind)(n, count, scale, align_corners)
+        return taps.antialiased_taps(n, count, scale, align_corners, kind)
+    return getattr(taps, kind + "_taps")(n, count, scale, align_corners)
 
 
 def _check_mode(input, mode, align_corners, antialias):

@@ -35,7 +35,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     sizes = tuple(input.shape[2:])
     out_shape = (*input.shape[:2], *grid.shape[1:-1])
     x = input.reshape(*input.shape[:2], area(sizes))  # [N,C,S]
-    places = grid.reshape(grid.shape[0], -1, len(sizes)).unbind(-1)[::-1]  # an axis each: [N,P]
+    places = grid.reshape(grid.shape[0], area(grid.shape[1:-1]), len(sizes)).unbind(-1)[::-1]  # an axis each: [N,P]
     places = [_to_elements(p, n, align_corners) for p, n in zip(places, sizes)]
     if mode == "bicubic":
         return _bicubic(x, places, sizes, padding_mode, align_corners).reshape(out_shape)

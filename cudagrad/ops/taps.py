@@ -86,7 +86,7 @@ def _step(size, count, scale, align_corners):
 
 
 @functools.lru_cache(maxsize=256)
-def nearest(size, count, scale=None, exact=False):
+def nearest_taps(size, count, scale=None, exact=False):
     """Output i is input floor(i * step), or floor((i + 1/2) * step) where ``exact``."""
     step = np.float32(1 / scale) if scale else np.float32(size) / np.float32(count)
     places = np.arange(count, dtype=np.float32)
@@ -100,7 +100,7 @@ def _sources(size, count, scale, align_corners):
 
 
 @functools.lru_cache(maxsize=256)
-def linear(size, count, scale=None, align_corners=False):
+def linear_taps(size, count, scale=None, align_corners=False):
     """Two neighbours, weighted by their distance."""
     source = np.maximum(_sources(size, count, scale, align_corners), 0)
     low = np.minimum(np.floor(source).astype(np.int64), size - 1)
@@ -117,7 +117,7 @@ def cubic_weight(distance, a):
 
 
 @functools.lru_cache(maxsize=256)
-def cubic(size, count, scale=None, align_corners=False):
+def cubic_taps(size, count, scale=None, align_corners=False):
     """Four neighbours, weighted by the cubic kernel with a = -0.75.
 
     Source      Keys 1981, Cubic convolution interpolation for digital image processing
@@ -140,7 +140,7 @@ FILTERS = {  # of antialiasing: the kernel and how far it reaches
 
 
 @functools.lru_cache(maxsize=256)
-def antialiased(size, count, scale=None, align_corners=False, kind="linear"):
+def antialiased_taps(size, count, scale=None, align_corners=False, kind="linear"):
     """A kernel as wide as an output is in the input, so that nothing is skipped when the axis shrinks."""
     kernel, reach = FILTERS[kind]
     step = _step(size, count, scale, align_corners)
@@ -160,7 +160,7 @@ def parts(size, count):
 
 
 @functools.lru_cache(maxsize=256)
-def area(size, count):
+def area_taps(size, count):
     """The mean of each of ``count`` parts of the axis."""
     first, stop = np.array(parts(size, count), np.int64).reshape(-1, 2).T
     length = stop - first
