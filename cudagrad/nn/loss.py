@@ -1,11 +1,15 @@
 """Loss layers: each calls the function of its name."""
 
+import dataclasses
+import math
+
 from ..ops import classification, margin
 from ..ops import loss as losses
 from ..ops.ctc import ctc_loss
 from ..ops.loss_reduction import reduction_of
 from ..ops.outputs import warn
 from .adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
+from .linear import Linear
 from .module import Module
 
 
@@ -187,6 +191,66 @@ class CrossEntropyLoss(_WeightedLoss):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
+        )
+
+
+@dataclasses.dataclass
+class LinearCrossEntropyOptions:
+    """PyTorch's settings for chunks of logits; they are taken and change nothing here."""
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int = None
+    chunking_method: str = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: object = None
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """CrossEntropyLoss of a Linear layer of its own.
+
+    Shapes      input [N, in_features], target [N, *out_features]; linear.weight [num_classes * prod(out_features), in]
+    """
+
+    def __init__(
+        self,
+        in_features,
+        num_classes,
+        *,
+        out_features=(),
+        bias=False,
+        device=None,
+        dtype=None,
+        reduction="mean",
+        weight=None,
+        ignore_index=None,
+        label_smoothing=0.0,
+        options=None,
+    ):
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
+        self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias, device, dtype)
+
+    def forward(self, input, target):
+        weight, bias = self.linear.weight, self.linear.bias
+        shape = (self.num_classes, *self.out_features)
+        return classification.linear_cross_entropy(
+            input,
+            weight.reshape(*shape, weight.shape[1]),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
 
 

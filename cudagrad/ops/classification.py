@@ -364,12 +364,19 @@ def linear_cross_entropy(
     label_smoothing=0.0,
     options=None,
 ):
-    """cross_entropy(linear(input, linear_weight, linear_bias), target): the loss of a model's last layer.
+    """cross_entropy of linear(input, linear_weight, linear_bias): the loss of a model's last layer.
 
+    Shapes      input (N,K) or (K), linear_weight (C,...,K), linear_bias (C,...); target as for logits (N,C,...)
+    Raises      RuntimeError for another number of dimensions of input
     Differs     ``options``, which pick PyTorch's chunking, change nothing
     """
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
+    lengths = linear_weight.shape[:-1]
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
     return cross_entropy(
-        linear(input, linear_weight, linear_bias),
+        logits.reshape(*input.shape[:-1], *lengths),
         target,
         weight,
         ignore_index=-100 if ignore_index is None else ignore_index,

@@ -1,14 +1,16 @@
 """The functions that torch had before torch.linalg, most of them deprecated."""
 
 from .decomposition import linalg_qr, linalg_svd
+from .lu import lu_factor_ex
 from .outputs import placed, result_type, warn
 from .substitution import linalg_cholesky, solve_triangular
 
-__all__ = ("cholesky", "qr", "svd", "triangular_solve")
-METHODS = ("cholesky", "qr", "svd", "triangular_solve")
+__all__ = ("cholesky", "qr", "svd", "triangular_solve", "lu")
+METHODS = __all__
 
 _SVD = result_type("svd", ("U", "S", "V"))
 _QR = result_type("qr", ("Q", "R"))
+_LU = result_type("_lu_with_info", ("LU", "pivots", "info"))
 _Solved = result_type("triangular_solve", ("solution", "cloned_coefficient"))
 
 
@@ -57,3 +59,16 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
     turned, upper_now = (A.mT, not upper) if transpose else (A, upper)
     X = solve_triangular(turned, b, upper=upper_now, unitriangular=unitriangular)
     return placed("triangular_solve", _Solved(X, A.clone()), out)
+
+
+def lu(A, pivot=True, get_infos=False, out=None):
+    """As ``linalg.lu_factor_ex``, without ``info`` by default. Deprecated."""
+    warn(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
+        "a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
+        "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+        "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
+        "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+    )
+    made = lu_factor_ex(A, pivot=pivot)
+    return placed("lu", _LU(*made) if get_infos else tuple(made)[:2], out)

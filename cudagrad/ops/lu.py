@@ -134,7 +134,7 @@ def _check_pivot(pivot, A):
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
-def lu(A, *, pivot=True, out=None):
+def linalg_lu(A, *, pivot=True, out=None):
     """P, L, U with A = P L U: P a permutation, L lower triangular with ones on the diagonal, U upper triangular.
 
     Shapes      A [...,M,N] -> P [...,M,M], L [...,M,K], U [...,K,N], K = min(M,N)
@@ -217,4 +217,4 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     return placed("lu_unpack", _Unpacked(P, L, U), out)
 
 
-LINALG = {"lu": lu, "lu_factor": lu_factor, "lu_factor_ex": lu_factor_ex, "lu_solve": linalg_lu_solve}
+LINALG = {"lu": linalg_lu, "lu_factor": lu_factor, "lu_factor_ex": lu_factor_ex, "lu_solve": linalg_lu_solve}

@@ -7,7 +7,7 @@ from ..core.op import op
 from ..core.tensor import Tensor, check_dim
 from .outputs import placed
 
-__all__ = ("norm", "trace")
+__all__ = ("norm", "trace", "frobenius_norm", "nuclear_norm", "norm_except_dim")
 METHODS = ("norm", "trace")
 INF = float("inf")
 
@@ -206,6 +206,24 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     if isinstance(p, str) and p != "fro":
         return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype, out=out)
+
+
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
+    """The 2-norm over ``dim``. Deprecated in favour of linalg.vector_norm."""
+    return vector_norm(input, 2, dim, keepdim, out=out)
+
+
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
+    """The sum of singular values. Deprecated in favour of linalg.matrix_norm."""
+    return matrix_norm(input, "nuc", dim, keepdim, out=out)
+
+
+def norm_except_dim(v, pow=2, dim=0):
+    """The ``pow``-norms over all dims but ``dim``, which keep their length 1; of all elements for dim = -1."""
+    if dim == -1:
+        return vector_norm(v, pow)
+    others = tuple(d for d in range(v.ndim) if d != dim)
+    return vector_norm(v, pow, others, keepdim=True) if others else v.abs()
 
 
 def trace(input):

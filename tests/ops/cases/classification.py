@@ -152,7 +152,8 @@ case(
 case(F + "nll_loss", None, Error(ValueError, "Expected 1 or more dimensions (got 0)", (), np.array(0)))
 case(
     F + "linear_cross_entropy",
-    lambda x, w, t, linear_bias=None, **o: cross_entropy(x @ w.T + (0 if linear_bias is None else linear_bias), t, **o),
+    lambda x, w, t, linear_bias=0.0, **o: cross_entropy(np.tensordot(x, w, (-1, -1)) + linear_bias, t, **o),
+    Input((3, 4), (5, 2, 4), classes(3, 2), linear_bias=np.ones((5, 2)), reduction="none"),
     *(
         Input((3, 4), (5, 4), classes(3)),
         Input((3, 4), (5, 4), classes(3), linear_bias=np.ones(5), label_smoothing=0.1),

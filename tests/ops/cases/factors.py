@@ -366,6 +366,13 @@ case(
     **LINALG,
 )
 case(
+    "lu",
+    batched(packed),
+    *(Input(A), Input(TALL)),
+    f=lambda x: cg.lu(x, get_infos=True).LU,
+    **LINALG,
+)
+case(
     "lu_solve",
     lambda b, a: np.linalg.solve(a, b),
     Input((3, 2), A),
@@ -431,4 +438,46 @@ case(
     "linalg.diagonal",
     lambda x, offset=0, dim1=-2, dim2=-1: np.diagonal(x, offset, dim1, dim2),
     *(Input((2, 3, 4)), Input((2, 3, 4), offset=1, dim1=0, dim2=2)),
+)
+
+# ---- a few singular values; exact where the rank is no more than is asked for
+
+
+def all_singular(x, q, **_):
+    return np.linalg.svd(x, compute_uv=False)[..., :q], x
+
+
+def few(x, q, **options):
+    u, s, v = cg.svd_lowrank(x, q, **options)
+    return s, (u * s.unsqueeze(-2)) @ v.mT
+
+
+case(
+    "svd_lowrank",
+    all_singular,
+    Input(RANK_2, 2),
+    Input(RANK_2.T.copy(), 2),
+    Input(A, 3),
+    Input(TALL, 3),
+    grad=0,
+    f=few,
+    **LINALG,
+)
+case(
+    "svd_lowrank",
+    lambda x, m: x - m,
+    Input(TALL, random(1, 3)),
+    grad=0,
+    f=lambda x, m: (lambda u, s, v: (u * s.unsqueeze(-2)) @ v.mT)(*cg.svd_lowrank(x, 3, M=m)),
+    **LINALG,
+)
+case(
+    "pca_lowrank",
+    lambda x, q=None, center=True: np.linalg.svd(x - x.mean(0) if center else x, compute_uv=False)[:q],
+    *(Input(TALL), Input(TALL, 3, center=False)),
+    Error(ValueError, "q(=7) must be non-negative integer and not greater than min(m, n)=4", (5, 4), q=7),
+    Error(ValueError, "niter(=-1) must be non-negative integer", (5, 4), niter=-1),
+    grad=0,
+    f=lambda x, *a, **o: cg.pca_lowrank(x, *a, **o)[1],
+    **LINALG,
 )

@@ -133,6 +133,14 @@ for name in ("norm", "Tensor.norm"):
         roundings=16,
     )
 case("norm", norm, Input((2, 3), "nuc"), **LINALG)
+case("frobenius_norm", lambda x, dim: vector_norm(x, 2, dim), Input((2, 3), 1), Input((2, 3), dim=(0, 1)), roundings=16)
+case("nuclear_norm", lambda x: matrix_norm(x, "nuc"), Input((2, 3)), Input((2, 3, 4)), **LINALG)
+case(
+    "norm_except_dim",
+    lambda v, pow=2, dim=0: vector_norm(v, pow, tuple(d for d in range(v.ndim) if d != dim), dim != -1),
+    *(Input((2, 3, 4)), Input((2, 3, 4), 2, 1), Input((2, 3, 4), 1, 2), Input((2, 3, 4), 2, -1)),
+    roundings=16,
+)
 case(
     "trace",
     np.trace,
