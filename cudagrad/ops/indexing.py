@@ -13,7 +13,7 @@ from .shape import reshape
 from .sizes import viewable
 from .splitting import element
 
-__all__ = ("index_put",)
+__all__ = ("index_put", "index_put_")
 
 _NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -240,4 +240,4 @@ def index_put_(self, indices, values, accumulate=False):
     return self
 
 
-METHODS = ("index_put", "index_put_")
+METHODS = __all__

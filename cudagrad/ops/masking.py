@@ -1,5 +1,6 @@
 """Choosing by masks: where, and the reading and writing of the places at which a mask is True."""
 
+import math
 import warnings
 
 import numpy as np
@@ -15,7 +16,7 @@ from .gathering import SAFE, fill_number, rows, rows_put, written
 from .outputs import placed
 from .shape import reshape
 
-__all__ = ("argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "where")
+__all__ = ("argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "unravel_index", "where")
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -121,6 +122,33 @@ def nonzero(input, *, out=None, as_tuple=False):
 def argwhere(input):
     """The places of the elements that are not zero, a row each."""
     return nonzero(input)
+
+
+@op()
+def coordinate(xp, x, *, step, size):
+    """The coordinate along a dim of ``size``, whose places lie ``step`` apart, of the elements numbered x."""
+    return x // step % size
+
+
+def unravel_index(indices, shape):
+    """The coordinates, a tensor a dim, of the elements of an array of ``shape`` numbered ``indices`` row by row.
+
+    Raises      TypeError for indices that are no integers, ValueError for a negative length
+    """
+    if indices.dtype.category != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if isinstance(shape, (int, Tensor)):
+        shape = (shape,)
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    for n in shape:
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    shape = tuple([n.__index__() for n in shape])
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+    return tuple(coordinate(indices, step=step, size=n) for step, n in zip(steps, shape))
 
 
 # ---- masks
@@ -260,5 +288,5 @@ def masked_scatter_(self, mask, source):
     return write(self, masked_scatter(alias(self), mask, source))
 
 
-METHODS = {n: globals()[n] for n in __all__ if n != "where"} | {"where": _where_of}
+METHODS = {n: globals()[n] for n in __all__ if n not in ("where", "unravel_index")} | {"where": _where_of}
 METHODS |= {"masked_fill_": masked_fill_, "masked_scatter_": masked_scatter_}

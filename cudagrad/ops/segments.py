@@ -83,7 +83,7 @@ def _levels(rows, order, starts):
 def _sum_of_many(rows):
     """The sum of all rows, block by block, so that the rounding grows with the digits of their count only."""
     while rows.shape[0] > _LEVELS:
-        rows = np.add.reduceat(rows, np.arange(0, rows.shape[0], _LEVELS), axis=0)
+        rows = np.add.reduceat(rows, np.arange(0, rows.shape[0], _LEVELS), axis=0, dtype=rows.dtype)
     return rows.sum(0, dtype=rows.dtype)
 
 

@@ -118,7 +118,7 @@ def viewable(array, shape):
     return True
 
 
-def strided(xp, array, shape, strides, offset_bytes=None):
+def laid_over(xp, array, shape, strides, offset_bytes=None):
     """A writable array of ``shape`` and ``strides`` (bytes) over the memory of ``array``.
 
     It begins at the first element of ``array``, or ``offset_bytes`` from the first byte of the memory under it.

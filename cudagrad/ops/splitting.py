@@ -7,11 +7,12 @@ from ..core.inplace import multi_view
 from ..core.op import TABLE, op
 from ..core.tensor import Tensor, check_dim
 from .checks import ndim_of
-from .sizes import sizes_of, strided
+from .sizes import laid_over, sizes_of
 
 __all__ = (
     *("chunk", "diagonal", "diagonal_scatter", "dsplit", "hsplit", "narrow", "narrow_copy", "select", "select_scatter"),
-    *("slice_scatter", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"),
+    *("slice_scatter", "split", "split_with_sizes", "tensor_split", "unbind", "unsafe_chunk", "unsafe_split"),
+    *("unsafe_split_with_sizes", "vsplit"),
 )
 
 # ---- a part given by a basic index, and the whole around it
@@ -222,6 +223,25 @@ def chunk(input, chunks, dim=0, *, axis=None):
     return _pieces(input, dim, _even(n, -(-n // chunks)), "SplitBackward0")
 
 
+def unsafe_split(tensor, split_size, dim=0):
+    """``split``, with pieces that may be written into: their gradients are then right only if nothing overlaps."""
+    return _writable(split(tensor, split_size, dim))
+
+
+def unsafe_split_with_sizes(input, split_sizes, dim=0):
+    """``split_with_sizes``, with pieces that may be written into."""
+    return _writable(split_with_sizes(input, split_sizes, dim))
+
+
+def unsafe_chunk(input, chunks, dim=0):
+    """``chunk``, with pieces that may be written into."""
+    return _writable(chunk(input, chunks, dim))
+
+
+def _writable(pieces):
+    return tuple(multi_view(piece, None) for piece in pieces)
+
+
 def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sections=None):
     """``input`` in so many pieces along ``dim``, whose sizes differ by at most one, or cut at places given; views."""
     ndim = ndim_of(input, "narrow")
@@ -314,7 +334,7 @@ def diagonal_of(xp, x, offset, dim1, dim2):
         x = x[_at(dim1, slice(max(-offset, 0), None))][_at(dim2, slice(max(offset, 0), None))]
     rest = [d for d in range(x.ndim) if d not in (dim1, dim2)]
     shape = (*(x.shape[d] for d in rest), length)
-    return strided(xp, x, shape, (*(x.strides[d] for d in rest), x.strides[dim1] + x.strides[dim2]))
+    return laid_over(xp, x, shape, (*(x.strides[d] for d in rest), x.strides[dim1] + x.strides[dim2]))
 
 
 @op(

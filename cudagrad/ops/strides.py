@@ -7,7 +7,8 @@ from ..core.op import op
 from ..core.tensor import Tensor, check_dim, memory_of
 from .checks import ndim_of
 from .segments import add_rows
-from .sizes import sizes_of, strided
+from .shape import reshaping
+from .sizes import laid_over, sizes_of
 
 __all__ = ("as_strided", "as_strided_scatter")
 
@@ -38,11 +39,11 @@ def sliding(xp, x, *, dim, size, step):
     Shapes      out.shape[dim] = (x.shape[dim] - size) // step + 1; one dim more than x
     """
     if not x.ndim:
-        return strided(xp, x, (size,), (x.itemsize,))
+        return laid_over(xp, x, (size,), (x.itemsize,))
     count = (x.shape[dim] - size) // step + 1
     shape = (*x.shape[:dim], count, *x.shape[dim + 1 :], size)
     strides = (*x.strides[:dim], step * x.strides[dim], *x.strides[dim + 1 :], x.strides[dim])
-    return strided(xp, x, shape, strides)
+    return laid_over(xp, x, shape, strides)
 
 
 @op(x=lambda m, g, dim, size, step: m.sliding(g, dim=dim, size=size, step=step))
@@ -96,7 +97,7 @@ def as_strided(xp, x, *, shape, strides, offset, layout):
     Derivative  the sum over the places that read an element, for the elements of x
     Raises      RuntimeError for a place outside of the memory
     """
-    return strided(xp, x, shape, tuple([s * x.itemsize for s in strides]), offset * x.itemsize)
+    return laid_over(xp, x, shape, tuple([s * x.itemsize for s in strides]), offset * x.itemsize)
 
 
 def _places(xp, grid):
@@ -147,3 +148,4 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 
 METHODS = {"unfold": sliding, "as_strided": as_strided, "as_strided_scatter": as_strided_scatter}
+METHODS |= {"as_strided_": reshaping(as_strided, "as_strided_")}

@@ -357,6 +357,16 @@ case(
     grad=0,
     f=lambda x, as_tuple: cudagrad.nonzero(x, as_tuple=as_tuple),
 )
+case(
+    "unravel_index",
+    lambda indices, shape: list(np.unravel_index(indices, shape)),
+    *(Input(TWICE, [3, 4]), Input(np.array(11), [2, 2, 3]), Input(np.array([5, 0], np.int32), 6)),
+    Error(TypeError, "expected 'indices' to be integer dtype, but got torch.", (2,), [3]),
+    Error(ValueError, "'shape' cannot have negative values, but got (2, -4)", TWICE, [2, -4]),
+    Error(TypeError, "expected 'shape' to be int or sequence of ints, but got <class 'float'>", TWICE, 2.5),
+    Error(TypeError, "expected 'shape' sequence to only contain ints, but got <class 'float'>", TWICE, [2, 2.5]),
+    grad=0,
+)
 case("argwhere", np.argwhere, Input(MASK), Input(np.array(2)), grad=0)
 
 

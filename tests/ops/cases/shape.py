@@ -55,6 +55,15 @@ case(
     Error(TypeError, "view() received an invalid combination of arguments - got (), but expected one of:", (2, 3)),
 )
 case("reshape", None, Error(TypeError, "must be tuple of ints, but found element of type str at pos 0", (2, 3), ["a"]))
+BITS = np.array([[1, 1 << 40, -3], [0, 7, 1 << 33]])
+case(
+    "Tensor.view",
+    lambda x: x.view(np.int32),
+    Input(BITS),
+    Input(BITS[:, :2]),
+    f=lambda x: x.contiguous().view(cudagrad.int32),
+    grad=0,
+)
 case("Tensor.view_as", lambda x, y: x.reshape(y.shape), Input((2, 6), (3, 4)), f=lambda x, y: x.contiguous().view_as(y))
 case("Tensor.reshape_as", lambda x, y: x.reshape(y.shape), Input((2, 6), (3, 4)))
 

@@ -119,6 +119,9 @@ case(
     Error(RuntimeError, "chunk expects at least a 1-dimensional tensor", (), 1),
     **FIXED,
 )
+case("unsafe_split", split_ref, Input((5, 2), 2), Input((2, 6), 3, dim=1))
+case("unsafe_split_with_sizes", split_ref, Input((5, 2), [2, 3]), Input((2, 5), [2, 3], dim=1))
+case("unsafe_chunk", lambda x, chunks, dim=0: np.split(x, chunks, dim), Input((4, 2), 2), Input((2, 6), 3, dim=1))
 case(
     "tensor_split",
     lambda x, where, dim=0: np.array_split(x, where.tolist() if isinstance(where, np.ndarray) else where, dim),
