@@ -257,6 +257,7 @@ def gather(xp, x, index, *, dim):
     Shapes      out as index, which may be smaller than x in the other dims; nothing broadcasts
     Derivative  added up at the places read, in a fixed order
     Raises      RuntimeError for a place out of range or negative, or shapes that do not fit
+    Differs     ``sparse_grad`` is accepted; the gradient is dense
     """
     if not index.size:
         return xp.empty(index.shape, x.dtype)

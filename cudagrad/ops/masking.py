@@ -127,7 +127,7 @@ def argwhere(input):
 @op()
 def coordinate(xp, x, *, step, size):
     """The coordinate along a dim of ``size``, whose places lie ``step`` apart, of the elements numbered x."""
-    return x // step % size
+    return (x // step % size).astype(np.int64, copy=False) if x.ndim else xp.asarray(x // step % size, np.int64)
 
 
 def unravel_index(indices, shape):
