@@ -5,6 +5,7 @@ from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from . import channelwise
+from .casting import to_dtype
 from .checks import count_of, refuse
 from .normalizing import check_dtypes, check_values, reshaped, standardised_gradients
 
@@ -97,7 +98,8 @@ def _follow(running, value, momentum, factor):
     """Move a running statistic towards ``factor * value`` by ``momentum``, in place."""
     if running is not None:
         with no_grad():
-            running.mul_(1 - momentum).add_(value, alpha=momentum * factor)
+            value = value if factor == 1 else value * factor
+            running.lerp_(to_dtype(value, running.dtype), momentum)
 
 
 def instance_norm(

@@ -39,7 +39,7 @@ def batch_moments(xp, x):
     """``(mean, var)`` [C] of each channel over samples and places; var is divided by their count and not one less."""
     x = channels(x)
     count = x.size // max(x.shape[1], 1)
-    with short_buffers(xp, x.size), np.errstate(invalid="ignore", divide="ignore"):
+    with short_buffers(xp, x.size):
         mean, var = (xp.zeros(x.shape[1], _kind(xp, x)) for _ in range(2))
         for part in _parts(xp, x):
             mean += channel_sums(xp, computed(xp, x[part]))
@@ -116,7 +116,7 @@ def group_forward(xp, x, w, b, groups, eps):
     if not x.size:
         mean[...], rstd[...] = 0, np.nan
         return out.reshape(shape), mean, rstd
-    with short_buffers(xp, x.size), np.errstate(invalid="ignore", divide="ignore"):
+    with short_buffers(xp, x.size):
         for part in _parts(xp, x):
             of = slice(part.start * groups, part.stop * groups)
             h, mean[of], rstd[of] = spread_of(xp, computed(xp, x[part]).reshape(rows), eps)
@@ -138,7 +138,7 @@ def group_backward(xp, g, x, w, groups, mean, rstd, needs):
     dw, db = (xp.zeros(x.shape[1], rstd.dtype) for _ in range(2))
     if not x.size:
         return dx.reshape(shape), dw, db
-    with short_buffers(xp, x.size), np.errstate(invalid="ignore"):
+    with short_buffers(xp, x.size):
         for part in _parts(xp, x):
             of = slice(part.start * groups, part.stop * groups)
             d = computed(xp, g[part])

@@ -2,12 +2,14 @@
 
 import warnings
 
+import numpy as np
+
 from ..backend import xp_of
 from ..core.inplace import bump
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor, wrap
-from .segments import add_rows
+from .segments import add_rows, combine_rows
 
 FUNCTIONAL = ("embedding", "embedding_bag", "one_hot")
 
@@ -245,16 +247,25 @@ def _reduced(rows, bag, count, mode):
     return total / wrap(lengths.astype(rows.array.dtype)).unsqueeze(1)
 
 
+@op()
+def largest_of_bags(xp, x, bag, *, count):
+    """For each bag and column the place of the first of the largest rows of x, or of a nan; -1 for an empty bag.
+
+    Shapes      x [N,D]; bag [N], the number of each row's bag; out [count,D], int64
+    """
+    top = xp.full((count, x.shape[1]), -np.inf, x.dtype)
+    combine_rows(xp, top, bag, x, xp.maximum)
+    n = x.shape[0]
+    here = xp.where((x == top[bag]) | (x != x), xp.arange(n)[:, None], n)
+    place = xp.full(top.shape, n, xp.int64)
+    combine_rows(xp, place, bag, here, xp.minimum)
+    return xp.where(place == n, -1, place)
+
+
 def _largest(rows, bag, count):
     """The largest of each bag and column; its place is found first, so that the gradient goes there."""
-    xp, array = xp_of(rows.array), rows.array
-    place, filled = xp.zeros((count, array.shape[1]), xp.int64), xp.zeros((count, 1), bool)
-    for b in range(count):
-        (members,) = xp.nonzero(bag == b)
-        if members.size:
-            place[b], filled[b] = members[array[members].argmax(0)], True
-    taken = TABLE["gather"].raw(rows, index=wrap(place), dim=0)
-    return TABLE["only"].raw(taken, wrap(filled))
+    place = largest_of_bags(rows.detach(), wrap(bag), count=count)
+    return TABLE["only"].raw(TABLE["gather"].raw(rows, index=place.clamp(min=0), dim=0), place >= 0)
 
 
 # ---- rows of the unit matrix

@@ -37,21 +37,28 @@ def _first_inside(xp, where, kind):
 
 def _largest(xp, x, where):
     """``(out, place)``: the largest of each window and its place; of equal ones the first, of nans the last."""
-    lowest = _lowest(x.dtype)
-    x = padded(xp, x, where, lowest)
+    x = padded(xp, x, where, _lowest(x.dtype))
+    whole = x.dtype.kind in "iu"
+    out, place = _compared(xp, x, where, False)
+    # maximum passes nan on, but nothing is greater than nan: its place is looked for only where there is one
+    if not whole and (xp is not np or np.isnan(out).any()):
+        return _compared(xp, x, where, True)
+    return out, place
+
+
+def _compared(xp, x, where, nans):
     kind = xp.uint8 if math.prod(where.kernel) <= 256 else xp.int32
-    out = place = None
-    for k, (_, window) in enumerate(offsets(where)):
+    (_, window), *rest = offsets(where)
+    out = x[(..., *window)].copy()
+    place = xp.zeros(out.shape, kind)
+    if any(where.before):
+        place[...] = _first_inside(xp, where, kind)
+    for k, (_, window) in enumerate(rest, 1):
         value = x[(..., *window)]
-        if out is None:
-            out, place = value.copy(), xp.zeros(value.shape, kind)
-            if any(where.before):
-                place[...] = _first_inside(xp, where, kind)
-            continue
         better = value > out
-        if x.dtype.kind not in "iu":
-            better |= value != value  # nothing is better than a nan, except a nan
-        place = xp.maximum(place, better * kind(k))
+        if nans:
+            better |= value != value
+        place = xp.maximum(place, better * kind(k), out=place)
         out = xp.maximum(out, value, out=out)
     return out, place
 

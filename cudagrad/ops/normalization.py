@@ -37,12 +37,12 @@ def _check_layer(name, input, normalized_shape, **affine):
             "normalized_shape = []"
         )
     for what, t in affine.items():
-        if t is not None and tuple(t.shape) != shape:
+        if t is not None and t.array.shape != shape:
             raise RuntimeError(
                 f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape {list(t.shape)} and "
                 f"normalized_shape = {list(shape)}"
             )
-    if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape) :]) != shape:
+    if input.array.shape[-len(shape) :] != shape:
         inner = ", ".join(map(str, shape))
         star = "[*, " if name == "layer_norm" else "[*"
         raise RuntimeError(

@@ -125,8 +125,8 @@ def _name(t):
 
 def _together(query, key, value, mask):
     """Query, key and value with the same axes before the last two."""
-    lead = query.shape[:-2]
-    if key.shape[:-2] != lead or value.shape[:-2] != lead:
+    lead = query.array.shape[:-2]
+    if key.array.shape[:-2] != lead or value.array.shape[:-2] != lead:
         lead = _meet(_meet(lead, key.shape[:-2], query.ndim), value.shape[:-2], query.ndim)
         query, key, value = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
     first = "Expected size for first two dimensions of batch2 tensor to be: "

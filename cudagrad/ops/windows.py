@@ -1,5 +1,6 @@
 """Windows that slide over the last axes of an array: how convolution, pooling, unfold and fold see it."""
 
+import functools
 import itertools
 from typing import NamedTuple
 
@@ -92,8 +93,12 @@ def view(xp, x, axis, where):
     return xp.lib.stride_tricks.as_strided(x, shape, strides)
 
 
+@functools.lru_cache(maxsize=256)
 def offsets(where):
     """For each place in a window, in row-major order: its index, and the slices of a padded array that hold it."""
+    found = []
     for place in itertools.product(*map(range, where.kernel)):
         first = [p * d for p, d in zip(place, where.dilation)]
-        yield place, tuple(slice(f, f + (n - 1) * s + 1, s) for f, s, n in zip(first, where.stride, where.count))
+        window = (slice(f, f + (n - 1) * s + 1, s) for f, s, n in zip(first, where.stride, where.count))
+        found.append((place, tuple(window)))
+    return found
