@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import errors
 from ..backend import ARRAYS, xp_of
+from .hooks import accumulated
 from .hooks import run as run_hooks
 from .inplace import bump
 from .modes import MODE, SPACE, _set
@@ -142,8 +143,7 @@ def arrive(k, g):
     else:
         _add(k, g)
     if k.hooks is not None:
-        for hook in list(k.hooks.accumulated.values()):
-            hook(x)
+        accumulated(k, x)
 
 
 def _fitted(g, like, free):

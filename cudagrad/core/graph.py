@@ -6,6 +6,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from . import engine
+from .hooks import accumulated
 from .hooks import run as run_hooks
 from .modes import MODE, SPACE, _set
 from .node import FREED, freed
@@ -99,8 +100,7 @@ def _arrive(k, g):
         )
     k.grad = g if k.grad is None else k.grad + g
     if k.hooks is not None:
-        for hook in list(k.hooks.accumulated.values()):
-            hook(x)
+        accumulated(k, x)
 
 
 def gradients(k, g, fn=None):

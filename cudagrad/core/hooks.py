@@ -83,22 +83,61 @@ def run(k, g, lift, lower):
         if hooks.stops or k.fn is None:
             return None
     for hook in list(hooks.pre.values()):
-        got = hook(tuple(map(lift, g)) if g.__class__ is list else (lift(g),))
+        given = g if g.__class__ is list else [g]
+        got = hook(tuple(map(lift, given)))
         if got is not None:
-            got = got if isinstance(got, tuple) else (got,)
-            g = [lower(v) for v in got] if g.__class__ is list else lower(got[0])
+            got = list(map(lower, _checked_all(hook, got, given)))
+            g = got if g.__class__ is list else got[0]
+            if g is None:
+                return None
     return g
 
 
+def accumulated(k, x):
+    """Tell who waits for it that a gradient was added into ``.grad`` of the leaf ``x`` of node ``k``."""
+    for hook in list(k.hooks.accumulated.values()):
+        got = hook(x)
+        if got is not None:
+            _check_tensor(got)
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
+def _checked_all(hook, got, given):
+    """What a hook of a node returned in place of the tuple ``given``: checked one by one."""
+    if not isinstance(got, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(got).__name__}'")
+    if len(got) != len(given):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(got)}, but "
+            f"expected {len(given)})"
+        )
+    return [_checked(hook, *pair) for pair in zip(got, given)]
+
+
 def _checked(hook, got, g):
-    name = getattr(hook, "__name__", type(hook).__name__)
-    if not hasattr(got, "array"):
-        raise TypeError(f"hook '{name}' should return None or a Tensor, not {type(got).__name__}")
-    if got.array.shape != g.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
-    if got.array.dtype != (g.array if hasattr(g, "array") else g).dtype:
-        raise RuntimeError(f"hook '{name}' has changed the type of value")
+    if got is None:
+        return None
+    if g is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    _check_tensor(got)
+    was = g if hasattr(g, "array") else SPACE["wrap"](g)
+    if got.array.dtype != was.array.dtype:
+        change = f"(was torch.{was.dtype.legacy}Tensor got torch.{got.dtype.legacy}Tensor)"
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value {change}")
+    if got.device != was.device:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the device of value")
+    if got.array.shape != was.array.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
     return got
+
+
+def _check_tensor(got):
+    if not hasattr(got, "array"):
+        raise TypeError(f"expected Variable, but hook returned '{type(got).__name__}'")
+
+
+def _name(hook):
+    return getattr(hook, "__name__", "<unknown>")
 
 
 def _with_post_hooks(fn):
@@ -131,5 +170,5 @@ def _shown(k, ds, g):
     for hook in list(k.hooks.post.values()):
         got = hook(ds, tuple(g) if g.__class__ is list else (g,))
         if got is not None:
-            ds = got if isinstance(got, tuple) else (got,)
+            ds = tuple(_checked_all(hook, got, ds))
     return ds

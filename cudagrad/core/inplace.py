@@ -1,12 +1,14 @@
 """Views and in-place writes: shared version counters, the checks before a write, and the history after it."""
 
+import functools
 import sys
 import weakref
 
 import numpy as np
 
 from .. import errors
-from ..backend import copy_of
+from ..backend import copy_of, xp_of
+from .hooks import of_node
 from .modes import MODE, SPACE
 from .node import LASTWRITE, make, outside, rule, send, tick
 from .op import TABLE
@@ -151,14 +153,14 @@ def inplace(function, name):
         if ufunc is not None and not kwargs and _written_by(ufunc, self, args):
             return self
         if not MODE.grad or self.array.dtype.kind in "biu":
-            return write(self, function(self, *args, **kwargs))
+            return write(self, function(self, *args, **kwargs), name)
         before = alias(self)
         if not single:
             before.array, before.version = copy_of(self.array), None
         t = function(before, *args, **kwargs)
         if single:
             _keep_values(t.node, before)
-        return write(self, t)
+        return write(self, t, name)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place form of :func:`{function.__name__}`: writes the result into this tensor and returns it."
@@ -199,7 +201,7 @@ def _keep_values(k, before):
         before.array, before.version = copy_of(before.array), None
 
 
-def write(x, t):
+def write(x, t, name="copy_"):
     """Write the values of ``t`` into the memory of ``x``, and its history into the history of ``x``."""
     _check_fits(x, t)
     if t.array.dtype is not x.array.dtype:
@@ -212,7 +214,7 @@ def write(x, t):
     else:
         bump(x)
     if MODE.grad:
-        rebase(x, t)
+        rebase(x, t, name)
     return x
 
 
@@ -222,7 +224,7 @@ def overwrite(x, values, name="the operation"):
     x.array[...] = values
     bump(x)
     if MODE.grad and (x.node is not None or x.link is not None):
-        rebase(x, SPACE["wrap"](x.array))
+        rebase(x, SPACE["wrap"](x.array), name)
     return x
 
 
@@ -243,23 +245,75 @@ def bump(x, time=None):
     counter[3:] = [[*recent[-_RECENT:], (time, frame.f_code, frame.f_lasti)]]
 
 
-def rebase(x, t):
+def copy_history(x, values):
+    """What ``x`` becomes when ``values``, of its shape and dtype, are copied into it: part of the graphs of both."""
+    t = SPACE["wrap"](x.array)
+    before = x.node if x.link is None else None
+    if before is not None or values.node is not None:
+        t.node = make(_copied_rule, (before, values.node), (), x.array.shape)
+    return t
+
+
+@rule("CopyBackwards")
+def _copied_rule(k, g, heap):
+    before, values = k.edges
+    if before is not None:
+        send(before, _zeros(k, g), heap)
+    if values is not None:
+        send(values, g, heap)
+
+
+def _zeros(k, g):
+    return xp_of(g).zeros(k.attrs, g.dtype)
+
+
+_copied_rule.graph = lambda k, g: (SPACE["wrap"](_zeros(k, g.array)), g)
+
+
+def rebase(x, t, name="copy_"):
     """Give ``x`` the history of ``t``, whose values it holds now, and with it the base and the views of ``x``."""
     if x.link is None:
-        x.node = t.node
+        if x.node is not None and t.node is None:
+            t.node = make(_constant_rule(name), (x.node,), (), x.array.shape)
+        _take(x, t.node)
         base = x
     else:
         base, steps = base_of(x)
         if base.node is None and t.node is None:
             return
         layout = base.array.shape, base.array.strides, steps
-        base.node = make(_written_rule, (base.node, t.node), (), layout)
+        _take(base, make(_written_rule, (base.node, t.node), (), layout))
     views = base.version[2] if base.version is not None else None
     if views:
         for view in [r() for r in views]:
             if view is not None and view.link is not None and view.link[3] != "no_grad":
                 parent, op, options, _ = view.link
-                view.node = op.bare(parent, **dict(zip(op.options, options))).node
+                k = op.bare(parent, **dict(zip(op.options, options))).node
+                if k is not None or not view.is_leaf:
+                    _take(view, k)
+
+
+def _take(x, k):
+    """Make ``k`` the node of ``x``; a gradient that ``x`` retains is from now on that of its new value."""
+    before = x.node
+    x.node = k
+    if k in (None, before) or before is None or before.hooks is None:
+        return
+    if before.hooks.retain is not None:
+        hooks = of_node(k)
+        hooks.retain, hooks.dtype, before.hooks.retain = before.hooks.retain, before.hooks.dtype, None
+
+
+@functools.cache
+def _constant_rule(name):
+    """The rule of a tensor that was overwritten by ``name`` with what has no history: it is in the graph still."""
+
+    @rule("".join(part.capitalize() for part in name.split("_")) + "Backward0")
+    def overwritten(k, g, heap):
+        send(k.edges[0], _zeros(k, g), heap)
+
+    overwritten.graph = lambda k, g: (SPACE["wrap"](_zeros(k, g.array)),)
+    return overwritten
 
 
 @rule("CopySlices")

@@ -68,7 +68,7 @@ class BackwardHook:
             if got is not None:
                 grads = _same_length(got, grads, "Backward hook", "grad_input")
         self.grad_outputs = None
-        return tuple(grads[i] for i in self.inputs)
+        return tuple(None if g is None else grads[i] for i, g in zip(self.inputs, grad_inputs))
 
     def _call_without_inputs(self):
         warnings.warn(

@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes
 from ..backend import to_device, xp_of
 from ..backend.device import device as Device
-from ..core.inplace import bump, check_writable, overwrite, rebase
+from ..core.inplace import bump, check_writable, copy_history, overwrite, rebase
 from ..core.modes import MODE
 from ..core.op import TABLE
 from ..core.tensor import Tensor, canonical, data_ptr, memory_of, wrap
@@ -264,7 +264,7 @@ def copy_(input, src, non_blocking=False):
     input.array[...] = values.array
     bump(input)
     if MODE.grad:
-        rebase(input, values)
+        rebase(input, copy_history(input, values))
     return input
 
 
