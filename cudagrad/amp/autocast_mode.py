@@ -5,16 +5,31 @@ import functools
 from .. import dtypes
 from ..core.modes import MODE, watching
 from ..core.promote import cast
+from ..core.tensor import Tensor
 
 # Ops that gain from a half dtype and lose little by it; and those that need float32. The CUDA lists differ in the norms
 # and softmax, which the CPU computes in float32 inside and rounds once.
-LOW = {"linear", "mm", "bmm", "matmul", "mv", "addmm", "addmv", "baddbmm", "addbmm", "addr", "dot", "vdot"}
-LOW |= {"convolution", "convolution_transpose", "bilinear", "attention", "scaled_dot_product_attention", "prelu"}
-LOW_ON_CPU = {"softmax", "log_softmax", "layer_norm", "group_norm", "instance_norm", "rms_norm"}
-FULL = {"nll_loss", "cross_entropy", "binary_cross_entropy", "kl_div", "mse_loss", "l1_loss", "smooth_l1_loss"}
-FULL |= {"cdist", "norm", "prod", "cumprod", "cumsum", "dist", "renorm", "grid_sample", "det", "inv", "svd", "eigh", "qr"}
-FULL_ON_CUDA = {"softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm", "exp", "expm1", "log", "log10", "log1p"}
-FULL_ON_CUDA |= {"log2", "pow", "reciprocal", "rsqrt", "sinh", "cosh", "tan", "acos", "asin", "erfinv", "sum", "logsumexp"}
+LOW = {"linear", "mm", "mm_nt", "mm_tn", "bmm", "matmul", "mv", "dot", "addmm", "prelu", "attention"}
+LOW |= {"convolution", "convolution_transpose", "rnn_layer", "lstm_layer", "gru_layer"}
+LOW_ON_CPU = {"softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm", "batch_moments", "normalize_batch"}
+FULL = {"squared_error", "bent_distance", "negative_log_likelihood", "cross_entropy_of_classes", "cdist", "prod"}
+FULL |= {"binary_cross_entropy_each", "binary_cross_entropy_of_logits", "ctc_negative_log_likelihood", "vector_norm"}
+FULL |= {"cumsum", "cumprod", "determinant", "sign_and_log", "matrix_inverse", "solve_matrices", "all_of_svd"}
+FULL |= {"hermitian_eigen", "general_eigen", "reduced_qr", "cholesky_lower", "pseudo_inverse", "apply_taps"}
+FULL_ON_CUDA = {
+    "softmax",
+    "log_softmax",
+    "layer_norm",
+    "group_norm",
+    "rms_norm",
+    "exp",
+    "expm1",
+    "log",
+    "log10",
+    "log1p",
+}
+FULL_ON_CUDA |= {"log2", "power", "power_number", "reciprocal", "rsqrt", "sinh", "cosh", "tan", "acos", "asin"}
+FULL_ON_CUDA |= {"erfinv", "sum", "logsumexp"}
 _LISTS = {"cpu": (LOW | LOW_ON_CPU, FULL), "cuda": (LOW, FULL | FULL_ON_CUDA), "emulated": (LOW, FULL | FULL_ON_CUDA)}
 _HALVES = {"cpu": (dtypes.bfloat16, dtypes.float16), "cuda": (dtypes.float16, dtypes.bfloat16)}
 
@@ -74,7 +89,7 @@ class autocast:
         return type(tensors)(self._cast(t, d) for t in tensors)
 
     def _cast(self, t, d):
-        if t is None or t.device.type != self.device or t.dtype is d:
+        if not isinstance(t, Tensor) or t.device.type != self.device or t.dtype is d:
             return t
         if t.dtype not in (dtypes.float32, dtypes.float16, dtypes.bfloat16):
             return t

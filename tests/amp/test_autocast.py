@@ -1,0 +1,103 @@
+"""Autocast: which dtype each op chooses, and that its lists name ops that exist."""
+
+import pytest
+
+import cudagrad as cg
+from cudagrad import nn
+from cudagrad.amp import autocast_mode
+from cudagrad.core.op import TABLE
+
+F = nn.functional
+f32, bf16, f64 = cg.float32, cg.bfloat16, cg.float64
+
+
+@pytest.mark.parametrize("name", ["LOW", "LOW_ON_CPU", "FULL", "FULL_ON_CUDA"])
+def test_the_lists_name_ops(name):
+    assert not getattr(autocast_mode, name) - set(TABLE)
+
+
+@pytest.mark.parametrize(
+    "call, dtype",
+    [
+        (lambda x, h: x @ x, bf16),
+        (lambda x, h: nn.Linear(4, 4)(x), bf16),
+        (lambda x, h: cg.einsum("ij,jk->ik", x, x), bf16),
+        (lambda x, h: nn.Conv1d(4, 4, 1)(x), bf16),
+        (lambda x, h: F.softmax(h, -1), bf16),
+        (lambda x, h: F.layer_norm(h, (4,)), bf16),
+        (lambda x, h: F.mse_loss(h, h), f32),
+        (lambda x, h: F.cross_entropy(h, cg.arange(4)), f32),
+        (lambda x, h: h + x, f32),
+        (lambda x, h: x.sum(), f32),
+        (lambda x, h: x.double() @ x.double(), f64),
+    ],
+)
+def test_the_dtype_of_a_result_on_the_cpu(call, dtype):
+    x, h = cg.randn(4, 4), cg.randn(4, 4, dtype=bf16)
+    with cg.autocast("cpu"):
+        assert call(x, h).dtype is dtype
+
+
+def test_gradients_come_back_in_float32_and_a_leafs_cast_is_made_once():
+    w = cg.randn(4, 4, requires_grad=True)
+    x = cg.randn(3, 4)
+    with cg.autocast("cpu"):
+        first, second = x @ w, x @ w
+    assert first.grad_fn.next_functions[1][0] is second.grad_fn.next_functions[1][0]
+    (first.float().sum() + second.float().sum()).backward()
+    assert w.grad.dtype is f32
+    assert w.grad.tolist() == pytest.approx(
+        (2 * x.bfloat16().float().sum(0)).unsqueeze(1).expand(4, 4).tolist(), rel=1e-2
+    )
+
+
+def test_an_inner_autocast_may_switch_it_off():
+    x = cg.randn(4, 4)
+    with cg.autocast("cpu"):
+        with cg.autocast("cpu", enabled=False):
+            assert (x @ x).dtype is f32
+            assert not cg.is_autocast_enabled("cpu")
+        assert (x @ x).dtype is bf16
+    assert (x @ x).dtype is f32
+
+
+def test_as_a_decorator_with_a_dtype():
+    @cg.autocast("cpu", dtype=cg.float16)
+    def product(x):
+        return x @ x
+
+    assert product(cg.randn(4, 4)).dtype is cg.float16
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(RuntimeError, match="^User specified an unsupported autocast device_type 'tpu'"):
+        cg.autocast("tpu")
+    with pytest.raises(ValueError, match="^Expected `device_type` of type `str`"):
+        cg.autocast(1)
+
+
+def test_a_function_keeps_the_autocast_of_its_forward():
+    from cudagrad.amp import custom_bwd, custom_fwd
+
+    seen = []
+
+    class Product(cg.autograd.Function):
+        @staticmethod
+        @custom_fwd(device_type="cpu")
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        @custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            seen.append((a @ b).dtype)
+            return g.float() @ b.t(), a.t() @ g.float()
+
+    x = cg.randn(4, 4, requires_grad=True)
+    with cg.autocast("cpu"):
+        y = Product.apply(x, x)
+    y.sum().backward()
+    assert y.dtype is bf16
+    assert seen == [bf16]
