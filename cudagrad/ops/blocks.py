@@ -8,13 +8,13 @@ import numpy as np
 from ..backend import LOW
 from ..core.op import asks
 
-BLOCK_BYTES = 1 << 17  # half of an L2, so that an input, an output and two temporaries fit
+BLOCK_BYTES = 1 << 19  # an input and an output fit in an L2 of 1 MiB; 128 KiB cost 5 to 20 % more in calls (EPYC 4)
 
 
 def in_blocks(xp, function, *arrays):
     """``function(*arrays)``, element by element, over blocks where that pays.
 
-    gelu of 2 MiB takes 1.0 ms in blocks and 1.5 ms at once (EPYC 4, 1 core): its temporaries stay in the L2.
+    gelu of 16 MiB takes 10 ms in blocks and 24 ms at once (EPYC 4, 1 core): its temporaries stay in the L2.
     Half types are computed in float32 and rounded once. Arrays of other shapes (numbers, rows) go in whole.
     """
     x = arrays[0]
