@@ -9,8 +9,8 @@ from .casting import to_dtype
 from .checks import count_of, refuse
 from .normalizing import check_dtypes, check_values, reshaped, standardised_gradients
 
-__all__ = ("batch_norm", "instance_norm")
-FUNCTIONAL = __all__
+# torch.batch_norm and torch.instance_norm, which take their arguments in another order, are not public here.
+FUNCTIONAL = ("batch_norm", "instance_norm")
 
 
 @op(outputs=2)

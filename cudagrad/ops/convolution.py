@@ -5,6 +5,7 @@ from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from .correlation import correlate, products, spread
+from .rowwise import computed
 from .windows import Windows, several
 
 __all__ = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
@@ -46,9 +47,11 @@ class _Unfit(Exception):
     """Raised by a forward whose arrays are of several dtypes; ``_explain`` words it."""
 
 
-def _check_dtypes(*arrays):
+def _wide(xp, *arrays):
+    """The arrays, checked to be of one dtype, in the dtype that sums are made in: float32 for the half types."""
     if any(a is not None and a.dtype != arrays[0].dtype for a in arrays):
         raise _Unfit
+    return [None if a is None else computed(xp, a) for a in arrays]
 
 
 @op(
@@ -58,7 +61,6 @@ def _check_dtypes(*arrays):
     w=lambda m, g, x, where, groups: m.convolution_weight(x, g, where=where, groups=groups),
     b=lambda m, g: m.sum(g, dim=(0, *range(2, len(g.shape))), keepdim=False),
     explain=_explain,
-    wide=True,
 )
 def convolution(xp, x, w, b=None, *, where, groups):
     """b[o] + the sum over c and k of x[n, c, place k of window i] * w[o,c,k], c running over the group of o.
@@ -66,18 +68,18 @@ def convolution(xp, x, w, b=None, *, where, groups):
     Shapes      x [N,C,*S]; w [O,C/groups,*K]; b [O] or None; out [N,O,*where.count]
     Dtypes      all the same; float16 and bfloat16 are added up in float32
     """
-    _check_dtypes(x, w, b)
+    kind = x.dtype
+    x, w, b = _wide(xp, x, w, b)
     out = correlate(xp, x, w, where, groups)
     if b is not None:
         out += b.reshape(-1, *(1,) * where.ndim)
-    return out
+    return out.astype(kind, copy=False)
 
 
 @op(
     x=lambda m, g, w, where, groups: m.convolution(g, w, None, where=where, groups=groups),
     w=lambda m, g, x, where, groups: m.convolution_weight(g, x, where=where, groups=groups),
     explain=_explain,
-    wide=True,
     node="Convolution",
 )
 def convolution_transpose(xp, x, w, *, where, groups, size):
@@ -85,8 +87,7 @@ def convolution_transpose(xp, x, w, *, where, groups, size):
 
     Shapes      x [N,O,*where.count]; w [O,C/groups,*K]; out [N,C,*size]
     """
-    _check_dtypes(x, w)
-    return spread(xp, x, w, where, groups, size)
+    return spread(xp, *_wide(xp, x, w), where, groups, size).astype(x.dtype, copy=False)
 
 
 @op(
@@ -94,7 +95,6 @@ def convolution_transpose(xp, x, w, *, where, groups, size):
         y, g, where=where, groups=groups, size=tuple(x_shape[2:])
     ),
     y=lambda m, g, x, where, groups: m.convolution(x, g, None, where=where, groups=groups),
-    wide=True,
     node="ConvolutionBackward",
 )
 def convolution_weight(xp, x, y, *, where, groups):
@@ -102,7 +102,7 @@ def convolution_weight(xp, x, y, *, where, groups):
 
     Shapes      x [N,C,*S]; y [N,O,*where.count]; out [O,C/groups,*where.kernel]
     """
-    return products(xp, x, y, where, groups)
+    return products(xp, computed(xp, x), computed(xp, y), where, groups).astype(x.dtype, copy=False)
 
 
 # ---- what PyTorch checks, in its order and words

@@ -88,11 +88,21 @@ def _spread_of_few(xp, y, w, where, groups):
 
 def _pieces(xp, x, where, groups):
     """Pairs (slices of [N,O,*count,B], the windows that belong to them as matrices [N,G,C/G*K,i]) of x [N,C,*S,B]."""
-    windows = view(xp, x, 2, where)  # [N,C,*K,*count,B]
+    windows, memory = view(xp, x, 2, where), None  # [N,C,*K,*count,B]
     rows = x.shape[1] // groups * math.prod(where.kernel)
     for images, lines in _parts(xp, (x.shape[0], x.shape[1], x.shape[-1]), x.itemsize, where):
-        columns = windows[(images, slice(None), *(slice(None),) * where.ndim, lines)]
-        yield (images, slice(None), lines), columns.reshape(columns.shape[0], groups, rows, -1)
+        part = windows[(images, slice(None), *(slice(None),) * where.ndim, lines)]
+        if not where.is_whole:
+            memory = xp.empty(part.size, x.dtype) if memory is None else memory
+            part = _copied(part, memory)
+        yield (images, slice(None), lines), part.reshape(part.shape[0], groups, rows, -1)
+
+
+def _copied(part, memory):
+    """``part`` in row-major order in ``memory``: fresh memory for each piece costs up to a third of the time."""
+    columns = memory[: part.size].reshape(part.shape)
+    columns[...] = part
+    return columns
 
 
 def _parts(xp, shape, itemsize, where):
@@ -146,8 +156,10 @@ def _products_of_pixels(xp, x, y, where):
     x, y = (xp.ascontiguousarray(xp.moveaxis(a, 1, -1)) for a in (x, y))
     windows = view(xp, x, 1, where)  # [N,*K,*count,C]
     windows = windows.transpose(0, *range(1 + d, 1 + 2 * d), *range(1, 1 + d), 1 + 2 * d)
-    total = xp.zeros((o, math.prod(where.kernel) * c), x.dtype)
+    total, memory = xp.zeros((o, math.prod(where.kernel) * c), x.dtype), None
     for images, lines in _parts(xp, (x.shape[0], c, 1), x.itemsize, where):
-        rows = windows[images, lines].reshape(-1, total.shape[1])
+        part = windows[images, lines]
+        memory = xp.empty(part.size, x.dtype) if memory is None else memory
+        rows = _copied(part, memory).reshape(-1, total.shape[1])
         total += y[images, lines].reshape(-1, o).T.dot(rows)
     return xp.ascontiguousarray(xp.moveaxis(total.reshape(o, *where.kernel, c), -1, 1))

@@ -162,3 +162,10 @@ def test_layers_are_those_of_pytorch(layer):
         np.testing.assert_allclose(
             mine(cg.tensor(x)).detach().numpy(), theirs(torch.tensor(x)).detach().numpy(), rtol=1e-4, atol=1e-5
         )
+
+
+def test_half_types_do_not_mix_with_float32():
+    x, w = cg.ones(1, 1, 3, dtype=cg.bfloat16), cg.ones(1, 1, 2)
+    with pytest.raises(RuntimeError, match=r"Input type \(torch.BFloat16Tensor\) and weight type \(torch.FloatTensor\)"):
+        F.conv1d(x, w)
+    assert F.conv1d(x, w.to(cg.bfloat16)).dtype is cg.bfloat16

@@ -102,41 +102,41 @@ for prefix in ("", "nn.functional."):
         Input((0, 4, 2), 2),
         **FACTS,
     )
-    case(
-        prefix + "instance_norm",
-        lambda x, w=None, b=None, **o: instance(x, weight=w, bias=b, **o),
-        Input((2, 3, 4)),
-        Input((2, 3, 2, 3), eps=0.1),
-        **FACTS,
-    )
-    case(
-        prefix + "batch_norm",
-        batch,
-        Input((4, 3), None, None, training=True),
-        Input((2, 3, 5), None, None, (3,), training=True),
-        Input((2, 3, 2, 2), None, None, (3,), (3,), training=True, eps=0.1),
-        Input((1, 3, 700), None, None, (3,), (3,), training=True),
-        **FACTS,
-    )
-    case(
-        prefix + "batch_norm",
-        batch,
-        Input((4, 3), V, V * V, V, V),
-        Input((1, 3, 2, 2), V, V * V, eps=0.1),
-        Input((0, 3, 2), V, V * V),
-        wrt=(0, 3, 4),
-        **FACTS,
-    )
+case(
+    "nn.functional.instance_norm",
+    lambda x, w=None, b=None, **o: instance(x, weight=w, bias=b, **o),
+    Input((2, 3, 4)),
+    Input((2, 3, 2, 3), eps=0.1),
+    **FACTS,
+)
+case(
+    "nn.functional.batch_norm",
+    batch,
+    Input((4, 3), None, None, training=True),
+    Input((2, 3, 5), None, None, (3,), training=True),
+    Input((2, 3, 2, 2), None, None, (3,), (3,), training=True, eps=0.1),
+    Input((1, 3, 700), None, None, (3,), (3,), training=True),
+    **FACTS,
+)
+case(
+    "nn.functional.batch_norm",
+    batch,
+    Input((4, 3), V, V * V, V, V),
+    Input((1, 3, 2, 2), V, V * V, eps=0.1),
+    Input((0, 3, 2), V, V * V),
+    wrt=(0, 3, 4),
+    **FACTS,
+)
 case("layer_norm", lambda x, shape: layer(x, tuple(shape)), Input(SPREAD, [2]), low=False, **FACTS)
 case(
-    "instance_norm",
+    "nn.functional.instance_norm",
     instance,
     Input((2, 3, 4), V, V * V, V, V, False),
     wrt=(0, 3, 4),
     **FACTS,
 )
 case(
-    "instance_norm",
+    "nn.functional.instance_norm",
     instance,
     Input((2, 3, 4), None, None, (3,), (3,)),
     **FACTS,
@@ -212,7 +212,7 @@ case(
     Error(ZeroDivisionError, "integer division or modulo by zero", (2, 4), 0),
 )
 case(
-    "batch_norm",
+    "nn.functional.batch_norm",
     batch,
     Error(
         ValueError,
@@ -237,7 +237,7 @@ case(
     ),
 )
 case(
-    "instance_norm",
+    "nn.functional.instance_norm",
     instance,
     Error(
         ValueError,
