@@ -310,7 +310,8 @@ def xlogy(xp, x, y):
 
     Shapes      broadcast; x or y may be a number
     """
-    return xp.where((x == 0) & ~xp.isnan(y), xp.zeros((), x.dtype), x * xp.log(y))
+    known = (x == 0) & ~xp.isnan(y)
+    return x * xp.log(xp.where(known, xp.ones((), y.dtype), y))
 
 
 def _xlog1py_first(m, g, x, y):
