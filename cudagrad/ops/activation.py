@@ -212,6 +212,9 @@ def hardtanh(xp, x, *, min_val, max_val):
 
     Derivative  0 at both bounds
     Raises      ValueError for min_val above max_val, RuntimeError for bool, for unsigned with negative bounds
+
+    >>> cudagrad.nn.functional.hardtanh(cudagrad.tensor([-2.0, 0.5, 2.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
     """
     kind = x.dtype.kind
     if kind == "b":

@@ -93,7 +93,7 @@ def linear(xp, x, w, b=None):
     Derivative  by x: g @ w; by w: g^T @ x; by b: g added up over the rows
     Raises      RuntimeError where shapes or dtypes do not fit
 
-    >>> nn.functional.linear(ones(2, 3), ones(4, 3), ones(4)).shape
+    >>> cudagrad.nn.functional.linear(cudagrad.ones(2, 3), cudagrad.ones(4, 3), cudagrad.ones(4)).shape
     torch.Size([2, 4])
     """
     if x.dtype is not w.dtype or (b is not None and b.dtype is not x.dtype):

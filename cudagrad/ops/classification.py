@@ -294,6 +294,9 @@ def cross_entropy(
     Dtypes      input floating; classes int64 or uint8
     Derivative  by input, weighted: softmax(input) - target; 0 where all targets are ignored and the loss is nan
     Raises      IndexError for a class out of range, ValueError and RuntimeError for what does not fit
+
+    >>> cudagrad.nn.functional.cross_entropy(cudagrad.tensor([[2.0, 0.0]]), cudagrad.tensor([0]))
+    tensor(0.1269)
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:

@@ -166,6 +166,10 @@ def einsum(*args):
     Shapes      as spelt; an axis of length 1 meets any length
     Raises      RuntimeError or ValueError, in PyTorch's words, for an equation that does not fit the operands
     Source      Smith, Gray 2018, opt_einsum, JOSS 3(26) 753, for the greedy order of pairs
+
+    >>> x = cudagrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> cudagrad.einsum("ij,ij->i", x, x)
+    tensor([ 5., 25.])
     """
     from .equation import parse
 

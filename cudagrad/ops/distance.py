@@ -105,6 +105,9 @@ def cdist(xp, x1, x2, *, p, mm):
     Derivative  0 at equal points
     Raises      RuntimeError, ValueError for arguments that do not fit
     Differs     distances from a matrix product are taken again from differences where they would lose digits
+
+    >>> cudagrad.cdist(cudagrad.tensor([[0.0, 0.0]]), cudagrad.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
     """
     batch = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     a, b = xp.broadcast_to(x1, batch + x1.shape[-2:]), xp.broadcast_to(x2, batch + x2.shape[-2:])

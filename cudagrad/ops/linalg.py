@@ -17,6 +17,7 @@ from .linalg_checks import (
     fit,
     floating,
     matrices,
+    on_host,
     one_dtype,
     square_matrices,
     zero_pivot,
@@ -229,6 +230,9 @@ def solve(A, B, *, left=True, out=None):
     Shapes      A [...,N,N], B [...,N,K] or [...,N]; batch axes broadcast
     Derivative  by B: G = A^-H g; by A: -G X^H
     Raises      linalg.LinAlgError where A is singular, RuntimeError where shapes or dtypes do not fit
+
+    >>> cudagrad.linalg.solve(cudagrad.tensor([[2.0, 0.0], [0.0, 4.0]]), cudagrad.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
     """
     name = "linalg.solve"
     square_matrices(name, A)
@@ -248,7 +252,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     if regular:
         return placed("linalg_solve_ex", _SolveEx(solve(A, B, left=left), info), out)
     if check_errors:
-        i = int(np.flatnonzero(np.asarray(info.array))[0])
+        i = int(np.flatnonzero(on_host(info.array))[0])
         raise _LinAlgError(
             f"torch.linalg.solve_ex: {element(A.array, i)}The solver failed because the input matrix is singular."
         )

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..backend import to_device
+from ..backend.device import device
 from ..core.tensor import Tensor
 
 
@@ -71,9 +73,14 @@ def element(array, i):
     return f"(Batch element {i}): " if array.ndim > 2 else ""
 
 
+def on_host(array):
+    """The array in the host's memory, for what is looked at only when something has failed."""
+    return to_device(array, device.CPU)
+
+
 def each(array):
-    """The matrices of a batch, one by one."""
-    return enumerate(array.reshape(-1, *array.shape[-2:]))
+    """The matrices of a batch, one by one, in the host's memory."""
+    return enumerate(on_host(array).reshape(-1, *array.shape[-2:]))
 
 
 def first_minor(name, array):

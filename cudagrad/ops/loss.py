@@ -48,6 +48,9 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
     Shapes      both the same; others broadcast, with a warning
     Dtypes      floating, promoted; ``weight`` as input; its mean is over the sum of weights
+
+    >>> cudagrad.nn.functional.mse_loss(cudagrad.tensor([1.0, 3.0]), cudagrad.tensor([0.0, 0.0]))
+    tensor(5.)
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_weight(input, weight)

@@ -5,7 +5,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import wrap
-from .linalg_checks import element, fit, matrices, one_dtype, square_matrices
+from .linalg_checks import element, fit, matrices, on_host, one_dtype, square_matrices
 from .outputs import placed, result_type
 from .substitution import mH, substitute, triangle
 
@@ -161,10 +161,11 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
 
 
 def _raise_singular(name, array, info):
-    bad = np.flatnonzero(np.asarray(info))
+    info = on_host(info)
+    bad = np.flatnonzero(info)
     if bad.size:
         i = int(bad[0])
-        k = int(np.asarray(info).reshape(-1)[i])
+        k = int(info.reshape(-1)[i])
         raise RuntimeError(
             f"{name}: {element(array, i)}U[{k},{k}] is zero and using it on lu_solve would result in a division by "
             "zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "

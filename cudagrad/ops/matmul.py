@@ -83,7 +83,7 @@ def mm(xp, x, mat2):
     Derivative  by x: g @ mat2^T; by mat2: x^T @ g
     Raises      RuntimeError where shapes or dtypes do not fit
 
-    >>> mm(tensor([[1.0, 2.0]]), tensor([[3.0], [4.0]]))
+    >>> cudagrad.mm(cudagrad.tensor([[1.0, 2.0]]), cudagrad.tensor([[3.0], [4.0]]))
     tensor([[11.]])
     """
     if x.dtype is not mat2.dtype or x.ndim != 2 or mat2.ndim != 2:
@@ -207,7 +207,7 @@ def matmul(xp, x, y):
     Derivative  by x: g @ y^T; by y: x^T @ g; both added up over the batch axes that were broadcast
     Raises      RuntimeError where shapes or dtypes do not fit
 
-    >>> matmul(ones(2, 3, 4), ones(4)).shape
+    >>> cudagrad.matmul(cudagrad.ones(2, 3, 4), cudagrad.ones(4)).shape
     torch.Size([2, 3])
     """
     if x.dtype is not y.dtype:

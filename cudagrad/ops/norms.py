@@ -113,6 +113,9 @@ def vector_norm(xp, x, *, ord, dim, keepdim):
     Dtypes      floating or complex; the result is real
     Derivative  0 where the norm is 0; for inf and -inf ties share it evenly
     Raises      RuntimeError for integers, a narrower ``dtype``, an empty axis of inf or of a negative order
+
+    >>> cudagrad.linalg.vector_norm(cudagrad.tensor([3.0, -4.0]))
+    tensor(5.)
     """
     if x.dtype.kind == "c":
         x = xp.abs(x)

@@ -68,7 +68,7 @@ def gelu(input, approximate="none", *, out=None):
     Raises      RuntimeError for another ``approximate``
     Source      Hendrycks & Gimpel 2016, arXiv:1606.08415, section 2
 
-    >>> nn.functional.gelu(tensor([0.0, 1.0]))
+    >>> cudagrad.nn.functional.gelu(cudagrad.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8413])
     """
     if approximate == "none":

@@ -65,7 +65,7 @@ def softmax(xp, x, *, dim):
     Raises      IndexError for ``dim`` out of range, NotImplementedError for integers
     Differs     as in nn.functional, ``dim=None`` is guessed, with PyTorch's warning, by torch.softmax too
 
-    >>> softmax(tensor([0.0, 0.0]), 0)
+    >>> cudagrad.softmax(cudagrad.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
     refuse("softmax_lastdim_kernel_impl", x, "biuc")

@@ -5,7 +5,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import wrap
-from .linalg_checks import failing_minor, first_minor, fit, floating, matrices, one_dtype, square_matrices
+from .linalg_checks import each, failing_minor, first_minor, fit, floating, matrices, one_dtype, square_matrices
 from .matmul import _mT
 from .norms import complex_valued
 from .outputs import placed, result_type
@@ -115,7 +115,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     """
     square_matrices("linalg.cholesky_ex", A)
     array = A.array
-    orders = [failing_minor(a) for a in array.reshape(-1, *array.shape[-2:])]
+    orders = [failing_minor(a) for _, a in each(array)]
     info = wrap(xp_of(array).asarray(np.array(orders, np.int32).reshape(array.shape[:-2])))
     if not any(orders):
         L = linalg_cholesky(A, upper=upper)
