@@ -230,8 +230,15 @@ class ArrayOps:
         if name.startswith("__"):
             raise AttributeError(name)
         run = TABLE[name].impl[self._class]
+        if TABLE[name].variadic:
+            run = _of_list(run)
         setattr(self, name, run)
         return run
+
+
+def _of_list(run):
+    """A list op's forward, which takes its arrays one by one, called as the op is: with a list."""
+    return lambda arrays, **options: run(*arrays, **options)
 
 
 class _Tables(dict):
@@ -242,3 +249,4 @@ class _Tables(dict):
 
 SPACE.update(M=_Tables(), heappush=heappush, buffer=buffer, add_into=add_into, xp_of=xp_of)
 SPACE["xp_of_list"] = lambda g: xp_of(next(v for v in g if v is not None))
+SPACE["class_of_list"] = lambda g: next(v for v in g if v is not None).__class__

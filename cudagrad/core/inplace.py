@@ -43,10 +43,10 @@ def share(t, x, op, options):
         counter[2] = [r for r in views if r() is not None]
 
 
-def multi_view(t, maker):
-    """Mark ``t`` as one of several views made by the function of node name ``maker``: it may not be written to."""
+def multi_view(t, maker, index=0):
+    """Mark ``t`` as view ``index`` of several made by the function of node name ``maker``: it may not be written to."""
     if t.link is not None:
-        t.link = (*t.link[:3], maker)
+        t.link = (*t.link[:3], f"Output {index} of {_short(maker)}" if maker else None)
     return t
 
 
@@ -89,14 +89,17 @@ def check_writable(x, name="the operation"):
 
 
 def _check_history(x):
+    leaf = "leaf Variable that requires grad is being used in an in-place operation."
     if x.node is not None and x.node.fn is None:
-        raise _refused("a leaf Variable that requires grad is being used in an in-place operation.", x)
+        raise _refused(("a view of a " if x.link is not None else "a ") + leaf, x)
     if x.link is None:
         return
-    base, _ = base_of(x)
     made_by = x.link[3]
-    if base.node is not None and base.node.fn is None and made_by != "no_grad":
-        raise _refused("a view of a leaf Variable that requires grad is being used in an in-place operation.", x)
+    base = x
+    while base.link is not None:
+        base = base.link[0]
+        if base.node is not None and base.node.fn is None and made_by != "no_grad":
+            raise _refused("a view of a " + leaf, x)
     if made_by == "no_grad" and base.node is not None:
         raise _refused(
             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
@@ -107,7 +110,7 @@ def _check_history(x):
         )
     if made_by not in (None, "no_grad") and x.node is not None:
         raise _refused(
-            f"Output 0 of {_short(made_by)} is a view and is being modified inplace. This view is the output of a function that "
+            f"{made_by} is a view and is being modified inplace. This view is the output of a function that "
             "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
             "replace the inplace operation by an out-of-place one.",
             x,
@@ -180,7 +183,12 @@ def _written_by(ufunc, x, args):
         if y.__class__ in _NUMBERS:
             y = lift(y, x, None)
         a = getattr(y, "array", None)
-        if a is None or a.dtype is not array.dtype or a.__class__ is not np.ndarray or (MODE.grad and y.node is not None):
+        if (
+            a is None
+            or a.dtype is not array.dtype
+            or a.__class__ is not np.ndarray
+            or (MODE.grad and y.node is not None)
+        ):
             return False
         given.append(a)
     try:

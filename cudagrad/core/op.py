@@ -48,6 +48,10 @@ def op(**declared):
     return declare
 
 
+_CALL_NAMES = {"d", "t", "out", "lifted", "arrays"}  # the locals of generated code, which no parameter may hide
+_RULE_NAMES = {"k", "g", "heap", "m", "e", "after", "saved", "needs", "s", "nodes", "ds"}
+
+
 class Op:
     """A declared op: ``forward(xp, arrays, options)``, its formulas, and ``call``, the function of Tensors."""
 
@@ -97,6 +101,7 @@ class Op:
         self.diff = self.tensors if joint else tuple(t for t in self.tensors if t in formulas)
         self._check()
         self.impl = Impl(self)
+        self.fused_impl, self.adds_impl = Rules(self, fused), Rules(self, adds)
         self.call = self._stub("call", self.name)
         self.raw = self._stub("raw", self.name) if prepare else self.call
         self.bare = self._stub("bare", self.name)
@@ -109,6 +114,9 @@ class Op:
 
     def _check(self):
         """Every formula asks only for what the tape can give it; said at import, not in the tenth epoch."""
+        taken = (_CALL_NAMES | _RULE_NAMES if self.diff else _CALL_NAMES) & {*self.tensors, *self.options}
+        if taken:
+            raise TypeError(f"{self.name}: {', '.join(taken)} would hide a name that the generated code uses")
         values = {"m", "g", "out", "needs", *self.tensors, *self.options, *(t + "_shape" for t in self.tensors)}
         for name, formula in self.formulas.items():
             if name not in self.tensors:
@@ -172,4 +180,17 @@ class Impl(dict):
         from ..backend import implementation
 
         run = self[array_class] = implementation(self.of, array_class)
+        return run
+
+
+class Rules(dict):
+    """Array class -> the function that runs a first-order rule on arrays of it; filled when a class is first met."""
+
+    def __init__(self, of, formula):
+        self.of, self.formula = of, formula
+
+    def __missing__(self, array_class):
+        from ..backend import first_order
+
+        run = self[array_class] = first_order(self.of, self.formula, array_class)
         return run

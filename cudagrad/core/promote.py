@@ -65,6 +65,18 @@ def not_tensor(op, *given):
     return TypeError(f"{op.name}(): expected Tensor arguments, got {', '.join(type(v).__name__ for v in given)}")
 
 
+def blame(op, value):
+    """After an error in ``prepare``: TypeError where the first argument is no tensor (or list of them)."""
+    if op.variadic and isinstance(value, (list, tuple)):
+        if all(hasattr(v, "node") for v in value):
+            return
+        position, wrong = next((i, v) for i, v in enumerate(value) if not hasattr(v, "node"))
+        what = type(wrong).__name__
+        raise TypeError(f"expected Tensor as element {position} in argument 0, but got {what}") from None
+    if not hasattr(value, "node"):
+        raise not_tensor(op, value) from None
+
+
 def elsewhere(op, *tensors):
     """The RuntimeError for operands on different devices."""
     devices = list(dict.fromkeys(str(device_of(t.array)) for t in tensors if t is not None))
@@ -147,5 +159,7 @@ def keep(d, like):
     return d if d.__class__ in ARRAYS else place(d, like)
 
 
-SPACE.update(lift=lift, not_tensor=not_tensor, elsewhere=elsewhere, promote=promote, promote_all=promote_all)
+SPACE.update(
+    lift=lift, not_tensor=not_tensor, blame=blame, elsewhere=elsewhere, promote=promote, promote_all=promote_all
+)
 SPACE.update(to_float=to_float, mixed=mixed, keep=keep, INEXACT=INEXACT)

@@ -33,7 +33,7 @@ def _provide(op):
     """Put the objects that the text of ``op`` names into the globals of generated code."""
     n = op.name
     SPACE.update({f"op_{n}": op, f"impl_{n}": op.impl, f"prepare_{n}": op.prepare, f"joint_{n}": op.joint})
-    SPACE.update({f"fused_{n}": op.fused, f"adds_{n}": op.adds})
+    SPACE.update({f"fused_{n}": op.fused_impl, f"adds_{n}": op.adds_impl})
     SPACE.update({f"{n}_by_{t}": f for t, f in op.formulas.items()})
 
 
@@ -88,7 +88,9 @@ def _head(op, kind):
         if takes_out and kind == "call" and "out" not in inspect.signature(op.prepare).parameters:
             signature += ", out=None" if "*" in signature else ", *, out=None"
         unpack = ", ".join(own) + ("," if len(own) == 1 else "")
-        lines.append(f"{unpack} = prepare_{op.name}({forward})")
+        first = forward.split(",")[0]
+        lines += ["try:", f"    {unpack} = prepare_{op.name}({forward})", "except (AttributeError, TypeError):"]
+        lines += [f"    blame(op_{op.name}, {first.lstrip('*')})", "    raise"]
         takes_out = takes_out and "out=" in signature
     else:
         parts = [_public(op, t) + ("=None" if t in op.optional else "") for t in op.tensors]
@@ -338,7 +340,7 @@ def rule_text(op):
         lines += [f"{t} = {t}.array if {t} is not None else None" for t in tensors if t != "out"]
     if attrs:
         lines += [f"{', '.join(attrs)}{',' if len(attrs) == 1 else ''} = k.attrs"]
-    lines += ["m = M[g.__class__]"] if _first_order_asks(op, "m") else []
+    lines += [f"m = M[{_class_of(op)}]"] if _first_order_asks(op, "m") else []
     if op.variadic:
         lines += _send_list(op)
     elif op.joint or op.fused:
@@ -356,6 +358,15 @@ def _first_order(op):
 
 def _first_order_asks(op, name):
     return any(name in asks(f) for f in _first_order(op))
+
+
+def _class_of(op):
+    return "g.__class__" if op.outputs == 1 else "class_of_list(g)"
+
+
+def _rule_of(op):
+    """The expression of the one function that gives all gradients: the fused rule of the arrays' class, or the joint."""
+    return f"fused_{op.name}[{_class_of(op)}]" if op.fused else f"joint_{op.name}"
 
 
 def _edges(op):
@@ -420,18 +431,17 @@ def _adding(op, t):
         f"        after = n_{t}",
         f"    n_{t}.g = e = buffer(e, {t}_shape, g)",
         f"    n_{t}.own = True",
-        f"adds_{op.name}({_ask(op, op.adds).replace('total', 'e')})",
+        f"adds_{op.name}[g.__class__]({_ask(op, op.adds).replace('total', 'e')})",
     ]
 
 
 def _send_joint(op):
-    kind = "fused" if op.fused else "joint"
     formula = op.fused or op.joint
     lines = []
     if "needs" in asks(formula):
         flags = [f"n_{t} is not None" if t in op.diff else "False" for t in op.tensors]
         lines += [f"needs = ({', '.join(flags)},)"]
-    lines += [f"ds = {kind}_{op.name}({_ask(op, formula)})", "after = None"]
+    lines += [f"ds = {_rule_of(op)}({_ask(op, formula)})", "after = None"]
     for t in op.diff:
         body = [f"d = ds[{op.tensors.index(t)}]", *_accumulate(t, 1, 2)]
         lines += [f"if n_{t} is not None:"] + ["    " + line for line in body]
@@ -439,11 +449,10 @@ def _send_joint(op):
 
 
 def _send_list(op):
-    kind = "fused" if op.fused else "joint"
     formula = op.fused or op.joint
     lines = ["needs = tuple(n is not None for n in k.edges)"] if "needs" in asks(formula) else []
     return lines + [
-        f"for n, d in zip(k.edges, {kind}_{op.name}({_ask(op, formula)})):",
+        f"for n, d in zip(k.edges, {_rule_of(op)}({_ask(op, formula)})):",
         "    if n is not None:",
         "        send(n, d, heap)",
         "return None",

@@ -68,7 +68,7 @@ def joined(m, parts, dim):
     """Several matrices as one."""
     if len(parts) == 1:
         return parts[0]
-    return m.cat(parts, dim=dim) if isinstance(parts[0], Tensor) else m.cat(*parts, dim=dim)
+    return m.cat(parts, dim=dim)
 
 
 def replaced(m, state, new, count):

@@ -157,7 +157,7 @@ def _pieces(input, dim, lengths, maker):
     cut, pieces, start = TABLE["narrow"].raw, [], 0
     for length in lengths:
         piece = cut(input, dim=dim, start=start, length=length)
-        pieces.append(multi_view(piece, maker) if maker else piece)
+        pieces.append(multi_view(piece, maker, len(pieces)) if maker else piece)
         start += length
     return tuple(pieces)
 
@@ -312,7 +312,8 @@ def unbind(input, dim=0, *, axis=None):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     dim = check_dim(dim, ndim)
     take = TABLE["select"].raw
-    return tuple([multi_view(take(input, dim=dim, index=i), "UnbindBackward0") for i in range(input.array.shape[dim])])
+    count = input.array.shape[dim]
+    return tuple([multi_view(take(input, dim=dim, index=i), "UnbindBackward0", i) for i in range(count)])
 
 
 # ---- diagonals and windows

@@ -188,6 +188,20 @@ def test_expanded_memory_is_not_written_to():
     assert x.tolist() == [1.0] * 3
 
 
+def test_a_leaf_that_is_itself_a_view_is_guarded_too():
+    p = cg.arange(6.0).view(2, 3).requires_grad_()
+    for write in (lambda: p[0].mul_(2), lambda: p.mul_(2), lambda: p.__setitem__(0, 1.0)):
+        with pytest.raises(RuntimeError, match="^a view of a leaf Variable that requires grad is being used"):
+            write()
+    assert p.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_the_error_counts_the_outputs():
+    parts = (matrix() * 1).unbind(1)
+    with pytest.raises(RuntimeError, match="^Output 2 of Unbind is a view and is being modified inplace"):
+        parts[2].mul_(2)
+
+
 @pytest.mark.parametrize(
     "make, name",
     [
