@@ -7,30 +7,20 @@ from ..core.modes import MODE, watching
 from ..core.promote import cast
 from ..core.tensor import Tensor
 
-# Ops that gain from a half dtype and lose little by it; and those that need float32. The CUDA lists differ in the norms
-# and softmax, which the CPU computes in float32 inside and rounds once.
-LOW = {"linear", "mm", "mm_nt", "mm_tn", "bmm", "matmul", "mv", "dot", "addmm", "prelu", "attention"}
+# Ops that gain from a half dtype and lose little by it, and those that need float32, as PyTorch lists them for each
+# kind of device. What stands in no list follows its inputs: softmax and the norms on the CPU, for one.
+LOW = {"linear", "mm", "mm_nt", "mm_tn", "bmm", "matmul", "addmm", "prelu", "attention"}
 LOW |= {"convolution", "convolution_transpose", "rnn_layer", "lstm_layer", "gru_layer"}
-LOW_ON_CPU = {"softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm", "batch_moments", "normalize_batch"}
+LOW_ON_CUDA = {"mv"}
 FULL = {"squared_error", "bent_distance", "negative_log_likelihood", "cross_entropy_of_classes", "cdist", "prod"}
-FULL |= {"binary_cross_entropy_each", "binary_cross_entropy_of_logits", "ctc_negative_log_likelihood", "vector_norm"}
-FULL |= {"cumsum", "cumprod", "determinant", "sign_and_log", "matrix_inverse", "solve_matrices", "all_of_svd"}
-FULL |= {"hermitian_eigen", "general_eigen", "reduced_qr", "cholesky_lower", "pseudo_inverse", "apply_taps"}
-FULL_ON_CUDA = {
-    "softmax",
-    "log_softmax",
-    "layer_norm",
-    "group_norm",
-    "rms_norm",
-    "exp",
-    "expm1",
-    "log",
-    "log10",
-    "log1p",
-}
-FULL_ON_CUDA |= {"log2", "power", "power_number", "reciprocal", "rsqrt", "sinh", "cosh", "tan", "acos", "asin"}
-FULL_ON_CUDA |= {"erfinv", "sum", "logsumexp"}
-_LISTS = {"cpu": (LOW | LOW_ON_CPU, FULL), "cuda": (LOW, FULL | FULL_ON_CUDA), "emulated": (LOW, FULL | FULL_ON_CUDA)}
+FULL |= {"binary_cross_entropy_each", "binary_cross_entropy_of_logits", "ctc_negative_log_likelihood"}
+FULL_ON_CPU = {"determinant", "sign_and_log", "matrix_inverse", "solve_matrices", "all_of_svd", "hermitian_eigen"}
+FULL_ON_CPU |= {"general_eigen", "reduced_qr", "cholesky_lower", "pseudo_inverse"}
+FULL_ON_CUDA = {"softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm", "cumsum", "cumprod", "vector_norm"}
+FULL_ON_CUDA |= {"exp", "expm1", "log", "log10", "log1p", "log2", "power", "power_number", "reciprocal", "rsqrt"}
+FULL_ON_CUDA |= {"sinh", "cosh", "tan", "acos", "asin", "erfinv", "sum", "logsumexp", "apply_taps"}
+_LISTS = {"cpu": (LOW, FULL | FULL_ON_CPU), "cuda": (LOW | LOW_ON_CUDA, FULL | FULL_ON_CUDA)}
+_LISTS["emulated"] = _LISTS["cuda"]
 _HALVES = {"cpu": (dtypes.bfloat16, dtypes.float16), "cuda": (dtypes.float16, dtypes.bfloat16)}
 
 

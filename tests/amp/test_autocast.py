@@ -11,7 +11,7 @@ F = nn.functional
 f32, bf16, f64 = cg.float32, cg.bfloat16, cg.float64
 
 
-@pytest.mark.parametrize("name", ["LOW", "LOW_ON_CPU", "FULL", "FULL_ON_CUDA"])
+@pytest.mark.parametrize("name", ["LOW", "LOW_ON_CUDA", "FULL", "FULL_ON_CPU", "FULL_ON_CUDA"])
 def test_the_lists_name_ops(name):
     assert not getattr(autocast_mode, name) - set(TABLE)
 
@@ -25,6 +25,12 @@ def test_the_lists_name_ops(name):
         (lambda x, h: nn.Conv1d(4, 4, 1)(x), bf16),
         (lambda x, h: F.softmax(h, -1), bf16),
         (lambda x, h: F.layer_norm(h, (4,)), bf16),
+        (lambda x, h: F.softmax(x, -1), f32),
+        (lambda x, h: F.softmax(h, -1, dtype=f32), f32),
+        (lambda x, h: F.layer_norm(x, (4,)), f32),
+        (lambda x, h: F.batch_norm(x, None, None, training=True), f32),
+        (lambda x, h: cg.mv(x, x[0]), f32),
+        (lambda x, h: h.cumsum(0), bf16),
         (lambda x, h: F.mse_loss(h, h), f32),
         (lambda x, h: F.cross_entropy(h, cg.arange(4)), f32),
         (lambda x, h: h + x, f32),
