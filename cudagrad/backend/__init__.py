@@ -9,10 +9,11 @@ from .. import dtypes
 from .device import device, resolve
 
 # Array class -> the module that computes with it, and the file of this folder that is its device. A device adds its own
-# when it is first used; such a file has make(target, build), from_host(array, target), to_host(array), device_of(array).
+# when it is first used; such a file has make(target, build), from_host(array, target), to_host(array), device_of(array)
+# for arrays, and text_module(), forward(op, text), first_order(op, rule) for ops.
 ARRAYS = {np.ndarray: np}
 _OWNERS = {}
-_DEVICES = ("cuda",)
+_DEVICES = ("cuda", "emulated")
 
 LOW = {dtypes.float16.numpy, dtypes.bfloat16.numpy}
 
@@ -45,9 +46,20 @@ def make(target, build):
 
 
 def implementation(op, array_class):
-    """The function that runs ``op`` on arrays of a class: its ``xp`` text, in float32 for a wide op's half types."""
-    run = functools.partial(op.forward, ARRAYS.get(array_class, np))
-    return _widened(run) if op.wide else run
+    """The function that runs ``op`` on arrays of a class: its ``xp`` text, in float32 for a wide op's half types.
+
+    A device of ``_OWNERS`` puts its kernel before the text.
+    """
+    owner = _OWNERS.get(array_class)
+    run = functools.partial(op.forward, ARRAYS.get(array_class, np) if owner is None else owner.text_module())
+    text = _widened(run) if op.wide else run
+    return text if owner is None else owner.forward(op, text)
+
+
+def first_order(op, rule, array_class):
+    """The function that runs a fused or adding rule of ``op`` on arrays of a class."""
+    owner = _OWNERS.get(array_class)
+    return rule if owner is None else owner.first_order(op, rule)
 
 
 def _widened(run):

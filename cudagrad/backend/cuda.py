@@ -1,4 +1,4 @@
-"""The CUDA device: tensors are CuPy arrays, on CuPy's memory pool and current stream. CuPy is imported here, when used."""
+"""The CUDA device: tensors are CuPy arrays, on CuPy's pool and current stream. CuPy is imported here, when used."""
 
 import functools
 import sys
@@ -79,6 +79,21 @@ def from_host(array, target):
 def to_host(array):
     """A GPU array, copied into a NumPy array."""
     return cupy().asnumpy(array)
+
+
+def text_module():
+    """The array module that the ops' texts compute with here."""
+    return cupy()
+
+
+def forward(op, text):
+    """The function that runs ``op`` on CuPy arrays."""
+    return text
+
+
+def first_order(op, rule):
+    """The function that runs a first-order rule of ``op`` on CuPy arrays."""
+    return rule
 
 
 def pinned(array):

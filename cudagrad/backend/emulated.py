@@ -1,0 +1,135 @@
+"""The emulated CUDA device: NumPy arrays of a class of their own, and the kernels of `kernels/` on this processor."""
+
+import functools
+import sys
+
+import numpy as np
+
+from . import adopt, emulator, kernels
+from .device import device
+from .kernels_launch import plan
+
+DEVICE = device("emulated")
+
+# Ops whose result lies on another device, which they see to themselves.
+TRAVELS = {"to_device"}
+
+
+class EmulatedArray(np.ndarray):
+    """An array in the memory of the emulated device."""
+
+
+def _up(value):
+    """An array, or those of a tuple or list, as ones of the device; anything else as it is."""
+    if value.__class__ is np.ndarray:
+        return value.view(EmulatedArray)
+    if value.__class__ in (tuple, list):
+        return value.__class__(map(_up, value))
+    return np.asarray(value).view(EmulatedArray) if isinstance(value, np.generic) else value
+
+
+def _down(value):
+    """What NumPy computes with: the same memory as plain arrays."""
+    if value.__class__ is EmulatedArray:
+        return value.view(np.ndarray)
+    return value.__class__(map(_down, value)) if value.__class__ in (tuple, list) else value
+
+
+class _Module:
+    """NumPy for those who compute with arrays of the device outside of an op: its functions return such arrays."""
+
+    def __getattr__(self, name):
+        found = getattr(np, name)
+        if callable(found) and not isinstance(found, (type, np.ufunc)):
+            found = self._lifted(found)
+        elif isinstance(found, np.ufunc) and found.signature is not None:
+            found = self._lifted(found)
+        setattr(self, name, found)
+        return found
+
+    @staticmethod
+    def _lifted(function):
+        @functools.wraps(function)
+        def lifted(*args, **kwargs):
+            return _up(function(*args, **kwargs))
+
+        return lifted
+
+
+xp = _Module()
+adopt(EmulatedArray, xp, sys.modules[__name__])
+
+
+def device_of(array):
+    """The device of an array that is not plain."""
+    return DEVICE
+
+
+def _only(target):
+    if target.index:
+        raise RuntimeError(f"device '{target}': there is one emulated device, index 0")
+
+
+def make(target, build):
+    """The array that ``build(numpy)`` makes."""
+    _only(target)
+    return _up(build(np))
+
+
+def from_host(array, target):
+    """A NumPy array, copied to the device."""
+    _only(target)
+    return array.copy(order="K").view(EmulatedArray)
+
+
+def to_host(array):
+    """An array of the device, copied into a plain one."""
+    return array.view(np.ndarray).copy(order="K")
+
+
+# ---- kernels
+
+
+def run(file, name, **given):
+    """Launch entry ``name`` of ``file``; returns the arguments. A function given for an array makes it from letters."""
+    made = {k: v for k, v in given.items() if callable(v)}
+    if made:
+        letters = plan(
+            file, name, {k: v for k, v in given.items() if k not in made}, emulator.address, PROCESSORS
+        ).letters
+        given.update({k: build(letters) for k, build in made.items()})
+    emulator.run(plan(file, name, given, emulator.address, PROCESSORS))
+    return given
+
+
+PROCESSORS = emulator.PROCESSORS
+
+
+def text_module():
+    """The array module that the ops' texts compute with here: plain NumPy on the same memory."""
+    return np
+
+
+def forward(op, text):
+    """The function that runs ``op`` on arrays of the device: its kernel where there is one, on plain arrays."""
+    if op.name in TRAVELS:
+        return text
+    return _across(kernels.with_kernel(kernels.FORWARD, op, text, np, run))
+
+
+def first_order(op, rule):
+    """The function that runs a fused or adding rule of ``op``; its first argument ``xp``, if it has one, is NumPy."""
+    takes_xp = "xp" in rule.__code__.co_varnames[:1]
+    text = functools.partial(rule, np) if takes_xp else rule
+    served = kernels.with_kernel(kernels.FIRST_ORDER, op, text, np, run) if rule is op.fused else text
+    across = _across(served)
+    return (lambda xp, *given: across(*given)) if takes_xp else across
+
+
+def _across(function):
+    """``function`` of plain arrays as one of the device's arrays: the one place where they are taken off and put on."""
+
+    def across(*arrays, **options):
+        return _up(function(*map(_down, arrays), **options))
+
+    return across

@@ -1,0 +1,71 @@
+"""A `.cu` file as a shared library for this machine's processor, by g++ or clang++."""
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from .. import kernels_cache
+from ..kernels_path import kernels_path
+
+HERE = Path(__file__).parent
+OPTIONS = ("-std=c++17", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wno-unknown-pragmas")
+# The race detector's instrumentation with callbacks of our own in check.cpp; its library is never loaded.
+CHECKED = ("-fsanitize=thread",)
+
+
+@functools.cache
+def compiler():
+    """(path, version) of the C++ compiler: ``CXX``, g++ or clang++; RuntimeError where there is none."""
+    for name in (os.environ.get("CXX"), "g++", "clang++"):
+        path = name and shutil.which(name)
+        if path:
+            told = subprocess.run([path, "--version"], capture_output=True, text=True)
+            return path, told.stdout.splitlines()[0] if told.stdout else path
+    raise RuntimeError(
+        "the emulated device builds kernels with a C++ compiler, and there is no g++ or clang++ here: install one, or "
+        "name it in the environment variable CXX"
+    )
+
+
+def library(source, entries, macros, check, extra=()):
+    """The path of the built ``source`` (a Path) with a launcher for each of ``entries``."""
+    flags = [*OPTIONS, *extra, "-DCG_EMULATED", *(f"-D{k}={v}" for k, v in macros)]
+    parts = [_object("runtime.cpp", check, extra), *([_object("check.cpp", check, extra)] if check else [])]
+    places = [kernels_path(), HERE]
+    stub = "".join(_launcher(e) for e in entries)
+    text = f'#include "{source}"\n{stub}'
+    contents = kernels_cache.sources(source, places)
+    name = kernels_cache.key(compiler(), flags, CHECKED if check else (), contents, stub, [p.name for p in parts])
+
+    def build(path):
+        unit, made = path.with_suffix(".cpp"), path.with_suffix(".o")
+        unit.write_text(text)
+        include = [f"-I{place}" for place in places]
+        _run([*flags, *(CHECKED if check else ()), *include, "-x", "c++", "-c", str(unit), "-o", str(made)], source)
+        _run(["-shared", str(made), *map(str, parts), "-o", str(path)], source)
+
+    return kernels_cache.built(name, ".so", build)
+
+
+def _object(file, check, extra):
+    """The built runtime; apart from the kernels, for it is the same for all and never instrumented."""
+    flags = [*OPTIONS, *extra, *(["-DCG_CHECK"] if check else [])]
+    name = kernels_cache.key(compiler(), flags, kernels_cache.sources(HERE / file, [HERE]))
+    return kernels_cache.built(name, ".o", lambda path: _run([*flags, "-c", str(HERE / file), "-o", str(path)], file))
+
+
+def _launcher(entry):
+    """The text of ``void launch_NAME(void** a)``, which calls the kernel with the arguments that ``a`` points at."""
+    given = ", ".join(
+        f"*({'const ' * p.const}{p.type}{' *' * p.pointer}*)a[{i}]" for i, p in enumerate(entry.parameters)
+    )
+    head = 'extern "C" __attribute__((visibility("default"))) void'
+    return f"{head} launch_{entry.name}(void** a) {{ {entry.name}({given}); }}\n"
+
+
+def _run(arguments, source):
+    done = subprocess.run([compiler()[0], *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{Path(source).name} does not compile:\n{done.stderr.strip()}")

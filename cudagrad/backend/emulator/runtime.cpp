@@ -1,0 +1,432 @@
+// Runs a kernel: one fiber a thread, one block after the other, on one processor.
+#include "runtime.h"
+
+#include <csetjmp>
+#include <csignal>
+#include <cstdarg>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+#include "fiber.h"
+
+extern "C" char __start_cg_shared[] __attribute__((weak, visibility("hidden")));
+extern "C" char __stop_cg_shared[] __attribute__((weak, visibility("hidden")));
+
+namespace cg {
+
+enum State { READY, WAITS_BLOCK, WAITS_WARP, DONE };
+enum Schedule { ORDERED, REVERSED, RANDOM, EAGER };  // EAGER: random, with a switch at every warp's collective
+
+const size_t STACK = 64 << 10;
+const int MOST_THREADS = 1024;
+
+Thread* self;
+dim3 block_index, block_size, grid_size;
+char* dynamic_shared;
+Launch* launch;
+Region* regions;
+int region_count;
+unsigned block_epoch, block_number;
+char *dynamic_end, *static_start, *static_end;
+
+namespace {
+
+struct Warp {
+  unsigned exist, waiting;  // bit masks of lanes
+};
+
+Thread threads[MOST_THREADS];
+Warp warps[MOST_THREADS / 32];
+int order[MOST_THREADS];
+int count, done, at_barrier;
+void* scheduler;
+void** kernel_arguments;
+sigjmp_buf failed;
+char* stacks;
+size_t page;
+uint64_t random_state;
+
+uint64_t random_bits() {  // xorshift64*, Vigna 2016
+  random_state ^= random_state >> 12;
+  random_state ^= random_state << 25;
+  random_state ^= random_state >> 27;
+  return random_state * 0x2545F4914F6CDD1DULL >> 16;
+}
+
+void* map(size_t bytes) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+void to_scheduler() { cg_switch(&self->stack_pointer, scheduler); }
+
+void run_thread() {
+  launch->call(kernel_arguments);
+  self->state = DONE;
+  ++done;
+  to_scheduler();
+}
+
+void write_message(const char* format, va_list list) {
+  char* at = launch->message;
+  size_t left = launch->message_bytes;
+  int n = vsnprintf(at, left, format, list);
+  n = n < 0 ? 0 : (size_t)n >= left ? (int)left - 1 : n;
+  if (self)
+    snprintf(at + n, left - n, "\n  in block (%u, %u, %u), thread (%u, %u, %u)", block_index.x, block_index.y,
+             block_index.z, self->index.x, self->index.y, self->index.z);
+}
+
+// ---- memory
+
+bool stage(Region& r, const Argument& a) {
+  size_t skew = (uintptr_t)a.host % 16;  // an array that lies askew in its buffer does so on the device too
+  r.length = (a.bytes + 16 + page - 1) / page * page + 2 * page;
+  r.pages = (char*)map(r.length);
+  if (!r.pages) return false;
+  char* last = r.pages + r.length - page;
+  r.start = last - a.bytes - ((uintptr_t)last - a.bytes - skew) % 16;
+  r.end = r.start + a.bytes;
+  r.argument = &a;
+  memset(r.pages + page, 0xff, r.length - 2 * page);
+  if (a.role != OUTPUT) memcpy(r.start, a.host, a.bytes);
+  mprotect(r.pages, page, PROT_NONE);
+  mprotect(last, page, PROT_NONE);
+  if (a.role == INPUT) mprotect(r.pages + page, r.length - 2 * page, PROT_READ);
+  return true;
+}
+
+void describe(const void* at, char* text, size_t bytes) {
+  for (int i = 0; i < region_count; ++i) {
+    Region& r = regions[i];
+    if ((char*)at < r.pages || (char*)at >= r.pages + r.length) continue;
+    snprintf(text, bytes, "byte %td of %s, which has %zu bytes%s", (char*)at - r.start, r.argument->name, r.argument->bytes,
+             r.argument->role == INPUT ? " and is const" : "");
+    return;
+  }
+  if (dynamic_shared && (char*)at >= dynamic_shared && (char*)at < dynamic_end + page) {
+    snprintf(text, bytes, "byte %td of dynamic shared memory, which has %zu bytes", (char*)at - dynamic_shared,
+             launch->shared_bytes);
+    return;
+  }
+  if (stacks && (char*)at >= stacks && (char*)at < stacks + MOST_THREADS * STACK)
+    snprintf(text, bytes, "the end of a thread's stack of %zu bytes", STACK);
+  else
+    snprintf(text, bytes, "address %p, which is no array's", at);
+}
+
+void on_fault(int number, siginfo_t* info, void* context) {
+  char where[256];
+  describe(info->si_addr, where, sizeof where);
+  void* pc = nullptr;
+#if defined(__x86_64__)
+  pc = (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+  pc = (void*)((ucontext_t*)context)->uc_mcontext.pc;
+#endif
+  fail_at(pc, "%s: %s", number == SIGFPE ? "integer division by zero" : "illegal access", number == SIGFPE ? "" : where);
+}
+
+struct Handlers {  // in force during a launch only
+  struct sigaction before[3];
+  stack_t stack_before;
+  static constexpr int numbers[3] = {SIGSEGV, SIGBUS, SIGFPE};
+  char* stack;
+
+  Handlers() {
+    stack = (char*)map(STACK);
+    stack_t mine{};
+    mine.ss_sp = stack;
+    mine.ss_size = STACK;
+    sigaltstack(&mine, &stack_before);
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (int i = 0; i < 3; ++i) sigaction(numbers[i], &action, &before[i]);
+  }
+  ~Handlers() {
+    for (int i = 0; i < 3; ++i) sigaction(numbers[i], &before[i], nullptr);
+    sigaltstack(&stack_before, nullptr);
+    munmap(stack, STACK);
+  }
+};
+
+// ---- scheduling
+
+void shuffle_order(int first, int last) {
+  for (int i = last - 1; i > first; --i) {
+    int j = first + random_bits() % (i - first + 1);
+    int t = order[i];
+    order[i] = order[j], order[j] = t;
+  }
+}
+
+void set_order() {
+  for (int i = 0; i < count; ++i) order[i] = launch->schedule == REVERSED ? count - 1 - i : i;
+}
+
+void resume(int i) {
+  self = &threads[i];
+  cg_switch(&scheduler, self->stack_pointer);
+  self = nullptr;
+}
+
+[[noreturn]] void deadlock() {
+  static char text[2048];
+  size_t n = 0;
+  for (int i = 0; i < count && n < sizeof text - 200;) {
+    const Thread& t = threads[i];
+    int j = i;
+    while (j < count && threads[j].state == t.state &&
+           (t.state == DONE || (threads[j].site.line == t.site.line && threads[j].mask == t.mask)))
+      ++j;
+    n += snprintf(text + n, sizeof text - n, "\n  threads %d to %d ", i, j - 1);
+    if (t.state == DONE)
+      n += snprintf(text + n, sizeof text - n, "have returned");
+    else
+      n += snprintf(text + n, sizeof text - n, "wait in %s at %s:%d", t.site.what, t.site.file, t.site.line);
+    if (t.state == WAITS_WARP) n += snprintf(text + n, sizeof text - n, ", mask %08x", t.mask);
+    i = j;
+  }
+  fail("deadlock in block (%u, %u, %u):%s", block_index.x, block_index.y, block_index.z, text);
+}
+
+void run_threads() {
+  bool skip[MOST_THREADS / 32];
+  while (done < count) {
+    bool eager = launch->schedule == EAGER, moved = false, skipped = false;
+    if (launch->schedule >= RANDOM) shuffle_order(0, count);
+    for (bool& s : skip) skipped |= s = eager && random_bits() % 2;
+    for (int i = 0; i < count; ++i) {
+      const Thread& t = threads[order[i]];
+      if (t.state != READY || skip[t.warp]) continue;
+      moved = true;
+      resume(order[i]);
+    }
+    if (!moved && !skipped) deadlock();
+  }
+}
+
+void start_block(unsigned number) {
+  block_number = number;
+  block_index = {number % grid_size.x, number / grid_size.x % grid_size.y, number / grid_size.x / grid_size.y};
+  if (static_end > static_start) memset(static_start, 0xff, static_end - static_start);
+  if (launch->shared_bytes) memset(dynamic_shared, 0xff, launch->shared_bytes);
+  done = at_barrier = 0;
+  block_epoch = 1;
+  memset(warps, 0, sizeof warps);
+  for (int i = 0; i < count; ++i) {
+    Thread& t = threads[i];
+    t.index = {i % block_size.x, i / block_size.x % block_size.y, i / block_size.x / block_size.y};
+    t.number = i, t.warp = i / 32, t.lane = i % 32, t.state = READY, t.warp_epoch = 1;
+    t.stack_pointer = fresh_stack(stacks + i * STACK + page, STACK - page, run_thread);
+    warps[t.warp].exist |= 1u << t.lane;
+  }
+  set_order();
+}
+
+void run_blocks() {
+  unsigned blocks = grid_size.x * grid_size.y * grid_size.z;
+  std::vector<unsigned> turn(blocks);
+  for (unsigned i = 0; i < blocks; ++i) turn[i] = launch->schedule == REVERSED ? blocks - 1 - i : i;
+  if (launch->schedule >= RANDOM)
+    for (unsigned i = blocks; i > 1; --i) std::swap(turn[i - 1], turn[random_bits() % i]);
+  for (unsigned number : turn) {
+    start_block(number);
+    check_block();
+    run_threads();
+    check_block_end();
+  }
+}
+
+bool prepare() {
+  page = sysconf(_SC_PAGESIZE);
+  if (!stacks) {
+    stacks = (char*)map(MOST_THREADS * STACK);
+    if (!stacks) return false;
+    for (int i = 0; i < MOST_THREADS; ++i) mprotect(stacks + i * STACK, page, PROT_NONE);
+  }
+  const size_t room = (launch->shared_bytes + page - 1) / page * page;
+  char* pages = (char*)map(room + page);
+  if (!pages) return false;
+  mprotect(pages + room, page, PROT_NONE);
+  dynamic_end = pages + room;
+  dynamic_shared = dynamic_end - (launch->shared_bytes + 15) / 16 * 16;
+  static_start = __start_cg_shared, static_end = __stop_cg_shared;
+  block_size = {launch->block[0], launch->block[1], launch->block[2]};
+  grid_size = {launch->grid[0], launch->grid[1], launch->grid[2]};
+  count = block_size.x * block_size.y * block_size.z;
+  random_state = launch->seed * 0x9E3779B97F4A7C15ULL | 1;
+  return true;
+}
+
+}  // namespace
+
+uintptr_t offset_of(void* pc) {
+  Dl_info info;
+  return dladdr(pc, &info) ? (uintptr_t)pc - (uintptr_t)info.dli_fbase : 0;
+}
+
+void fail(const char* format, ...) {
+  va_list list;
+  va_start(list, format);
+  write_message(format, list);
+  va_end(list);
+  siglongjmp(failed, 1);
+}
+
+void fail_at(void* pc, const char* format, ...) {
+  launch->pc = offset_of(pc);
+  va_list list;
+  va_start(list, format);
+  write_message(format, list);
+  va_end(list);
+  siglongjmp(failed, 1);
+}
+
+void barrier(Site site) {
+  for (int i = 0; at_barrier && i < count; ++i)
+    if (threads[i].state == WAITS_BLOCK && (threads[i].site.line != site.line || strcmp(threads[i].site.file, site.file)))
+      fail("__syncthreads at %s:%d, while thread %d waits in the one at %s:%d: all threads of a block must meet at the same one",
+           site.file, site.line, i, threads[i].site.file, threads[i].site.line);
+    else if (threads[i].state == WAITS_BLOCK)
+      break;
+  self->site = site;
+  if (++at_barrier < count) {
+    self->state = WAITS_BLOCK;
+    to_scheduler();
+    return;
+  }
+  at_barrier = 0;
+  ++block_epoch;
+  for (int i = 0; i < count; ++i)
+    if (threads[i].state == WAITS_BLOCK) threads[i].state = READY;
+  if (launch->schedule >= RANDOM) to_scheduler();
+}
+
+void collect(Site site, unsigned mask, void* posted, Execute execute) {
+  Warp& warp = warps[self->warp];
+  Thread* lanes = &threads[self->warp * 32];
+  if (!(mask >> self->lane & 1))
+    fail("%s at %s:%d: lane %d calls with mask %08x, which does not name it", site.what, site.file, site.line, self->lane,
+         mask);
+  if (mask & ~warp.exist)
+    fail("%s at %s:%d: mask %08x names lanes that the block does not have (%08x exist)", site.what, site.file, site.line,
+         mask, warp.exist);
+  self->site = site, self->mask = mask, self->posted = posted;
+  warp.waiting |= 1u << self->lane;
+  if ((warp.waiting & mask) != mask) {
+    self->state = WAITS_WARP;
+    to_scheduler();
+    return;
+  }
+  void* operands[32];
+  for (int lane = 0; lane < 32; ++lane) {
+    if (!(mask >> lane & 1)) continue;
+    const Thread& t = lanes[lane];
+    if (t.mask != mask || t.site.line != site.line || strcmp(t.site.file, site.file))
+      fail("%s at %s:%d with mask %08x, while lane %d waits in %s at %s:%d with mask %08x: they would wait for ever",
+           site.what, site.file, site.line, mask, lane, t.site.what, t.site.file, t.site.line, t.mask);
+    operands[lane] = t.posted;
+  }
+  execute(mask, operands);
+  warp.waiting &= ~mask;
+  for (int lane = 0; lane < 32; ++lane)
+    if (mask >> lane & 1) lanes[lane].state = READY;
+  if (launch->schedule == EAGER) to_scheduler();
+}
+
+void sync_warp(Site site, unsigned mask) {
+  collect(site, mask, nullptr, [](unsigned mask, void**) {
+    if (mask == warps[self->warp].exist)
+      for (Thread* t = &threads[self->warp * 32], *end = t + 32; t < end; ++t) ++t->warp_epoch;
+  });
+}
+
+__attribute__((noinline)) uint4 load16(const void* from) {
+  void* pc = __builtin_return_address(0);
+  if ((uintptr_t)from % 16) fail_at(pc, "a 16-byte load from an address that is %d past a multiple of 16", (int)((uintptr_t)from % 16));
+  check_access(pc, from, 16, false, false);
+  uint4 value;
+  memcpy(&value, from, 16);
+  return value;
+}
+
+__attribute__((noinline)) void store16(void* to, uint4 value) {
+  void* pc = __builtin_return_address(0);
+  if ((uintptr_t)to % 16) fail_at(pc, "a 16-byte store to an address that is %d past a multiple of 16", (int)((uintptr_t)to % 16));
+  check_access(pc, to, 16, true, false);
+  memcpy(to, &value, 16);
+}
+
+__attribute__((noinline)) void note_atomic(void* at, size_t bytes) {
+  check_access(__builtin_return_address(0), at, bytes, true, true);
+}
+
+uint16_t to_half(float value) {
+  uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000;
+  bits &= 0x7fffffff;
+  if (bits > 0x7f800000) return sign | 0x7e00;
+  if (bits >= 0x477ff000) return sign | 0x7c00;  // from 65520 on infinity is nearest
+  if (bits < 0x38800000) return sign | (uint16_t)lrintf(fabsf(value) * 16777216.0f);  // subnormal: a multiple of 2^-24
+  return sign | (bits + 0xfff + (bits >> 13 & 1) - 0x38000000) >> 13;
+}
+
+float from_half(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 0x3ff;
+  if (exponent == 31) return of_bits(sign | 0x7f800000 | mantissa << 13);
+  if (exponent == 0) return of_bits(sign | bits_of(mantissa * 5.9604644775390625e-8f));
+  return of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+#ifndef CG_CHECK
+void check_launch() {}
+void check_block() {}
+void check_block_end() {}
+void check_access(void*, const void*, size_t, bool, bool) {}
+void check_free() {}
+#endif
+
+}  // namespace cg
+
+// Runs a launch; 0, or 1 with the reason in its message. Outputs come back in either case, as far as they were written.
+extern "C" __attribute__((visibility("default"))) int cg_run(cg::Launch* given) {
+  using namespace cg;
+  launch = given;
+  self = nullptr;
+  if (!prepare()) return snprintf(given->message, given->message_bytes, "out of memory"), 1;
+  std::vector<Region> staged(given->count);
+  std::vector<void*> values(given->count), pointers(given->count);
+  regions = staged.data(), region_count = 0;
+  volatile int status = 0;
+  for (int i = 0; i < given->count; ++i) {
+    Argument& a = given->arguments[i];
+    values[i] = a.role == SCALAR ? a.host : &pointers[i];
+    pointers[i] = nullptr;
+    if (a.role == SCALAR || a.role == MISSING) continue;
+    if (!stage(staged[region_count], a)) return snprintf(given->message, given->message_bytes, "out of memory"), 1;
+    pointers[i] = staged[region_count++].start;
+  }
+  kernel_arguments = values.data();
+  check_launch();
+  {
+    Handlers handlers;
+    if (sigsetjmp(failed, 1) == 0)
+      run_blocks();
+    else
+      status = 1;
+  }
+  self = nullptr;
+  check_free();
+  for (int i = 0; i < region_count; ++i) {
+    Region& r = regions[i];
+    if (r.argument->role != INPUT) memcpy(r.argument->host, r.start, r.argument->bytes);
+    munmap(r.pages, r.length);
+  }
+  const size_t room = (given->shared_bytes + page - 1) / page * page;
+  munmap(dynamic_end - room, room + page);
+  return status;
+}

@@ -1,0 +1,52 @@
+// What runtime.cpp and check.cpp share: the memory of the launch under way, and the words of a report.
+#pragma once
+
+#include "cuda_emulated.h"
+
+namespace cg {
+
+enum Role { SCALAR, INPUT, OUTPUT, IN_PLACE, MISSING };
+
+struct Argument {  // as Python's ctypes.Structure of the same name has it
+  void* host;      // where the array or the scalar lies
+  size_t bytes;
+  int role;
+  const char* name;
+};
+
+struct Region {  // an array's copy on the device: pages of its own, its end at a page that may not be touched
+  char *pages, *start, *end;
+  size_t length;
+  const Argument* argument;
+};
+
+struct Launch {
+  void (*call)(void**);
+  Argument* arguments;
+  int count;
+  unsigned grid[3], block[3];
+  size_t shared_bytes;
+  int schedule;
+  uint64_t seed;
+  char* message;
+  size_t message_bytes;
+  uintptr_t pc;  // where the error arose, as an offset into the library; 0 where no code address is known
+};
+
+extern Launch* launch;
+extern Region* regions;
+extern int region_count;
+extern unsigned block_epoch, block_number;
+extern char *dynamic_end, *static_start, *static_end;
+
+uintptr_t offset_of(void* pc);
+[[noreturn]] void fail_at(void* pc, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+// The checker's part; nothing happens in a build without CG_CHECK.
+void check_launch();
+void check_block();
+void check_block_end();
+void check_access(void* pc, const void* at, size_t bytes, bool writes, bool atomic);
+void check_free();
+
+}  // namespace cg

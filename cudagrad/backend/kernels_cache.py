@@ -1,0 +1,81 @@
+"""Built kernels on disk, under a key of everything that went into them; damaged ones are made again."""
+
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+
+def folder():
+    """``CUDAGRAD_CACHE``, or ``cudagrad`` in the user's cache folder."""
+    own = os.environ.get("CUDAGRAD_CACHE")
+    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cudagrad"
+
+
+def sources(path, places):
+    """[(name, bytes)] of a source and of every file that it includes by ``#include "..."``, from ``places``."""
+    found, waiting = {}, [Path(path)]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found[file] = content = file.read_bytes()
+        for name in re.findall(rb'^\s*#\s*include\s+"([^"]+)"', content, re.M):
+            name = name.decode()
+            at = next((p / name for p in (file.parent, *places) if (p / name).is_file()), None)
+            if at is not None:  # what is found nowhere the compiler will name
+                waiting.append(at)
+    return sorted((file.name, content) for file, content in found.items())
+
+
+def key(*parts):
+    """The name of what is made of ``parts``: strings, bytes and nested lists of them."""
+    digest = hashlib.sha256()
+    _feed(digest, parts)
+    return digest.hexdigest()[:40]
+
+
+def _feed(digest, part):
+    if isinstance(part, (list, tuple)):
+        digest.update(b"(%d" % len(part))
+        for each in part:
+            _feed(digest, each)
+    else:
+        part = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(b"%d:" % len(part) + part)
+
+
+def built(name, suffix, build):
+    """The path of the file that ``build(path)`` makes, made now where the cache does not hold it whole.
+
+    What is kept is named by its own contents, and the key's file holds that name: writers that race write the same or
+    another whole pair, and a file that was cut or changed no longer bears its name.
+    """
+    kept = folder() / "kernels"
+    pointer = kept / name
+    path = _whole(kept, pointer, suffix)
+    if path is not None:
+        return path
+    kept.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=kept, prefix="making-") as workplace:
+        made = Path(workplace) / ("kernel" + suffix)
+        build(made)
+        path = kept / (_digest(made) + suffix)
+        os.replace(made, path)
+        note = Path(workplace) / "note"
+        note.write_text(path.name)
+        os.replace(note, pointer)
+    return path
+
+
+def _whole(kept, pointer, suffix):
+    try:
+        path = kept / pointer.read_text().strip()
+        return path if path.suffix == suffix and _digest(path) == path.stem else None
+    except (OSError, ValueError):
+        return None
+
+
+def _digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:40]

@@ -1,0 +1,185 @@
+"""The headers of kernels read: what an entry computes, its arrays, launch and cost, as the `.cu` file states them."""
+
+import ast
+import dataclasses
+import functools
+import re
+
+import numpy as np
+
+from .kernels_path import kernels_path
+
+FIELDS = ("math", "source", "shapes", "where", "launch", "bytes", "flops", "limits", "used by")
+OPTIONAL = {"where"}
+SCALARS = {"int": "i4", "unsigned": "u4", "long long": "i8", "unsigned long long": "u8", "float": "f4", "double": "f8"}
+
+_HEADER = re.compile(r"/\*\n(\w+)  +(.+?)\n\n(.*?)\*/\n(.*?)\{", re.S)
+_SIGNATURE = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\((.*?)\)\s*$', re.S)
+_ARRAYS = re.compile(r"((?:\w+,\s*)*\w+):\s*(\w+)\[([^\]]*)\]((?: or null)?)((?: in place)?)")
+
+
+class HeaderError(ValueError):
+    """A header that does not say what it must, or does not fit its entry."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One argument of an entry: a scalar of C type ``type``, or an array with the header's ``dims``."""
+
+    name: str
+    type: str
+    pointer: bool = False
+    const: bool = False
+    dims: tuple = ()
+    nullable: bool = False
+    in_place: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A kernel: its file, its header's fields and its parameters in order."""
+
+    file: str
+    name: str
+    title: str
+    fields: dict
+    parameters: tuple
+    where: dict  # letter -> compiled expression, in the header's order
+    launch: dict  # grid, block, shared -> compiled expression
+
+    def __hash__(self):
+        return hash((self.file, self.name))
+
+
+@functools.cache
+def entries(file):
+    """Name -> ``Entry`` of a file of ``kernels/``, in the file's order."""
+    text = (kernels_path() / file).read_text(encoding="utf-8")
+    return parse(file, text)
+
+
+def parse(file, text):
+    """Name -> ``Entry`` of the text of a ``.cu`` file.
+
+    Raises      HeaderError for an entry without header, a header without entry, or fields that do not fit
+    """
+    found = {}
+    for name, title, body, after in _HEADER.findall(text):
+        signature = _SIGNATURE.match(after.strip())
+        if not signature or signature[1] != name:
+            raise HeaderError(f'{file}: below the header of {name} must stand extern "C" __global__ void {name}(...)')
+        found[name] = _entry(file, name, title, _fields(file, name, body), signature[2])
+    declared = re.findall(r"__global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(", text)
+    for name in declared:
+        if name not in found:
+            raise HeaderError(f"{file}: {name} has no header")
+    return found
+
+
+def _fields(file, name, body):
+    fields, last = {}, None
+    for line in body.splitlines():
+        word = next((f for f in FIELDS if line.startswith(f + " ")), None)
+        if word:
+            last, fields[word] = word, line[len(word) :].strip()
+        elif line.strip() and last and line[0] == " ":
+            fields[last] += "\n" + line.strip()
+        elif line.strip():
+            raise HeaderError(f"{file}: the header of {name} has a line that belongs to no field: {line!r}")
+    missing = [f for f in FIELDS if f not in fields and f not in OPTIONAL]
+    if missing:
+        raise HeaderError(f"{file}: the header of {name} lacks {', '.join(missing)}")
+    return fields
+
+
+def _entry(file, name, title, fields, signature):
+    arrays = {}
+    for names, kind, dims, null, place in _ARRAYS.findall(fields["shapes"]):
+        for each in names.split(","):
+            arrays[each.strip()] = (kind, tuple(dims.replace(" ", "").split(",")), bool(null), bool(place))
+    parameters = tuple(_parameter(file, name, text, arrays) for text in signature.split(","))
+    unknown = set(arrays) - {p.name for p in parameters if p.pointer}
+    if unknown:
+        raise HeaderError(f"{file}: shapes of {name} names {', '.join(sorted(unknown))}, which is no array of it")
+    where = {
+        letter: expression(text, f"{file} {name} where {letter}")
+        for letter, text in re.findall(r"(\w+) = (.+)", fields.get("where", ""))
+    }
+    parts = re.fullmatch(r"grid = (.+?)\s{2,}block = (.+?)\s{2,}shared = (.+)", fields["launch"].replace("\n", "  "))
+    if not parts:
+        raise HeaderError(f"{file}: launch of {name} must read: grid = ...   block = ...   shared = ...")
+    launch = {k: expression(v, f"{file} {name} {k}") for k, v in zip(("grid", "block", "shared"), parts.groups())}
+    for field in ("bytes", "flops", "limits"):
+        launch[field] = expression(fields[field], f"{file} {name} {field}")
+    return Entry(file, name, title, fields, parameters, where, launch)
+
+
+def _parameter(file, entry, text, arrays):
+    words = re.fullmatch(r"\s*(const\s+)?([\w ]+?)\s*(\*?)\s*(\w+)\s*", text)
+    if not words:
+        raise HeaderError(f"{file}: cannot read the parameter {text.strip()!r} of {entry}")
+    const, kind, star, name = words.groups()
+    if not star:
+        if kind not in SCALARS and len(kind) > 1:
+            raise HeaderError(
+                f"{file}: {name} of {entry} has type {kind}; a scalar is {', '.join(SCALARS)} or a letter"
+            )
+        return Parameter(name, kind)
+    if name not in arrays:
+        raise HeaderError(f"{file}: shapes of {entry} does not give the array {name}")
+    stated, dims, nullable, in_place = arrays[name]
+    if stated != kind:
+        raise HeaderError(f"{file}: {name} of {entry} is {kind}* in the signature and {stated} in shapes")
+    return Parameter(name, kind, True, bool(const), dims, nullable, in_place)
+
+
+# ---- expressions
+
+_ALLOWED = (
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant,
+    ast.Tuple, ast.Load, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+
+
+def ceil(a, b):
+    """a / b, rounded up."""
+    return -(-a // b)
+
+
+def power2(n):
+    """The smallest power of two that is at least n."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+FUNCTIONS = {"ceil": ceil, "power2": power2, "min": min, "max": max, "__builtins__": {}}
+
+
+def expression(text, what):
+    """An expression of a header, compiled: numbers, letters, arithmetic, comparisons, min, max, ceil, power2."""
+    try:
+        tree = ast.parse(text.replace("\n", " ").strip(), mode="eval")
+    except SyntaxError as error:
+        raise HeaderError(f"{what}: {text!r} is no expression") from error
+    for node in ast.walk(tree):
+        if not isinstance(node, _ALLOWED) or (isinstance(node, ast.Call) and node.func.id not in FUNCTIONS):
+            raise HeaderError(f"{what}: {text!r} may use numbers, letters, arithmetic, min, max, ceil and power2 only")
+    return compile(tree, f"<{what}>", "eval")
+
+
+def value(code, letters):
+    """An expression's value where ``letters`` says what its names stand for."""
+    return eval(code, FUNCTIONS, letters)
+
+
+# ---- number types
+
+CTYPES = {
+    np.dtype("f4"): "float", np.dtype("f8"): "double", np.dtype("f2"): "__half", "bfloat16": "__nv_bfloat16",
+    np.dtype("i4"): "int", np.dtype("u4"): "unsigned", np.dtype("i8"): "long long",
+    np.dtype("u8"): "unsigned long long", np.dtype("u1"): "unsigned char", np.dtype("bool"): "bool",
+}  # fmt: skip
+
+
+def ctype(dtype):
+    """The C type of the elements of a NumPy dtype; None where there is none."""
+    return CTYPES.get(dtype) or CTYPES.get(dtype.name)

@@ -1,0 +1,127 @@
+"""A launch worked out from an entry's header and the arrays it is given: letters, types, geometry and arguments."""
+
+import dataclasses
+
+import numpy as np
+
+from .kernels_header import SCALARS, ctype, entries, value
+
+MOST_THREADS = 1024
+TYPE_LETTERS = ("T", "W", "A")
+
+
+class Unfit(Exception):
+    """Why a kernel cannot serve a call; the op's own text does then."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """One launch: what to build, how wide, and the arguments in the entry's order (arrays, NumPy scalars or None)."""
+
+    entry: object
+    macros: tuple  # ("CG_T", "float"), ...
+    grid: tuple
+    block: tuple
+    shared: int
+    arguments: tuple
+    letters: dict
+
+    def cost(self, field):
+        """The entry's ``bytes`` or ``flops`` for these arrays."""
+        return value(self.entry.launch[field], self.letters)
+
+
+def plan(file, name, given, address, processors):
+    """The ``Plan`` of entry ``name`` for ``given``, name -> array, number or None; letters of shapes are found.
+
+    ``address(array)`` is where an array lies on the device, ``processors`` the count of its multiprocessors.
+
+    Raises      Unfit outside the entry's limits; TypeError, ValueError naming an argument that does not fit
+    """
+    entry = entries(file)[name]
+    letters, types = {"processors": processors}, {}
+    for p in entry.parameters:
+        if p.pointer:
+            _bind(entry, p, given, letters, types)
+    _accumulator(types)
+    for letter, dtype in types.items():
+        letters["size_" + letter] = dtype.itemsize
+    letters["aligned"] = all(address(a) % 16 == 0 for a in given.values() if isinstance(a, np.ndarray) or _is_array(a))
+    for letter, code in entry.where.items():
+        letters.setdefault(letter, value(code, letters))
+    if not value(entry.launch["limits"], letters):
+        raise Unfit(f"{name}: outside its limits ({entry.fields['limits']}) with {_told(letters)}")
+    grid, block = (_three(value(entry.launch[k], letters)) for k in ("grid", "block"))
+    shared = int(value(entry.launch["shared"], letters))
+    if np.prod(block) > MOST_THREADS:
+        raise ValueError(f"{name}: a block of {block} has more than {MOST_THREADS} threads")
+    arguments = tuple(_argument(entry, p, given, letters, types) for p in entry.parameters)
+    unknown = set(given) - {p.name for p in entry.parameters}
+    if unknown:
+        raise TypeError(f"{name}: has no argument {', '.join(sorted(unknown))}")
+    macros = [("CG_" + letter, ctype(types.get(letter, np.dtype("f4")))) for letter in TYPE_LETTERS]
+    macros += [("CG_" + letter, str(int(letters[letter]))) for letter in entry.where if letter in ("V", "K")]
+    return Plan(entry, tuple(macros), grid, block, shared, arguments, letters)
+
+
+def _is_array(a):
+    return hasattr(a, "strides") and hasattr(a, "dtype") and getattr(a, "ndim", 0) >= 0 and not np.isscalar(a)
+
+
+def _bind(entry, p, given, letters, types):
+    """Learn the letters of ``p``'s shape and the letter of its type from the array given for it."""
+    array = given.get(p.name)
+    if array is None:
+        if not p.nullable:
+            raise TypeError(f"{entry.name}: argument {p.name} is missing")
+        return
+    if not _is_array(array):
+        raise TypeError(f"{entry.name}: argument {p.name} must be an array, not {type(array).__name__}")
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{entry.name}: argument {p.name} must be C-contiguous; its strides are {array.strides}")
+    if len(p.type) == 1:
+        if ctype(array.dtype) is None:
+            raise Unfit(f"{entry.name}: no kernel computes with {array.dtype}")
+        if types.setdefault(p.type, array.dtype) != array.dtype:
+            raise TypeError(f"{entry.name}: argument {p.name} is {array.dtype}, where {p.type} is {types[p.type]}")
+    elif ctype(array.dtype) != p.type:
+        raise TypeError(f"{entry.name}: argument {p.name} is {array.dtype}, and must be {p.type}")
+    if len(array.shape) != len(p.dims):
+        raise ValueError(f"{entry.name}: argument {p.name} has shape {array.shape}, and must be [{','.join(p.dims)}]")
+    for dim, n in zip(p.dims, array.shape):
+        want = int(dim) if dim.isdigit() else letters.setdefault(dim, n)
+        if want != n:
+            stated = f"[{','.join(p.dims)}] with {dim} = {want}"
+            raise ValueError(f"{entry.name}: argument {p.name} has shape {array.shape}, and must be {stated}")
+
+
+def _accumulator(types):
+    """A, in which sums are made, is double beside double and else float; W is T where no array says."""
+    first = types.get("T", types.get("A", np.dtype("f4")))
+    wanted = np.dtype("f8") if first == np.dtype("f8") else np.dtype("f4")
+    if types.setdefault("A", wanted) != wanted:
+        raise TypeError(f"sums beside {first} are made in {wanted}, not in {types['A']}")
+    types.setdefault("T", first)
+    types.setdefault("W", first)
+
+
+def _argument(entry, p, given, letters, types):
+    """What is passed for ``p``: an array, None, or a NumPy scalar of the very width of the parameter."""
+    if p.pointer:
+        return given.get(p.name)
+    number = given.get(p.name, letters.get(p.name))
+    if number is None:
+        raise TypeError(f"{entry.name}: argument {p.name} is missing")
+    kind = types[p.type] if len(p.type) == 1 else np.dtype(SCALARS[p.type])
+    if kind.kind in "iu" and not np.iinfo(kind).min <= number <= np.iinfo(kind).max:
+        raise ValueError(f"{entry.name}: argument {p.name} = {number} does not fit into {p.type}")
+    return kind.type(number)
+
+
+def _three(sizes):
+    sizes = sizes if isinstance(sizes, tuple) else (sizes,)
+    return tuple(int(n) for n in sizes) + (1,) * (3 - len(sizes))
+
+
+def _told(letters):
+    return ", ".join(f"{k} = {v}" for k, v in letters.items() if len(k) == 1)
