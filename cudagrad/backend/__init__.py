@@ -91,6 +91,12 @@ def to_device(array, target):
     return host if target.type == "cpu" else _device(target).from_host(host, target)
 
 
+def data_ptr(array):
+    """The address of an array's first element."""
+    interface = getattr(array, "__array_interface__", None)  # bfloat16 arrays have no buffer, and so no .data
+    return interface["data"][0] if interface is not None else array.data.ptr
+
+
 def copy_of(array):
     """A copy whose axes lie in memory in the same order."""
     return array.copy(order="K")

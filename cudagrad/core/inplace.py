@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 
 from .. import errors
-from ..backend import copy_of, xp_of
+from ..backend import copy_of, data_ptr, xp_of
 from .hooks import of_node
 from .modes import MODE, SPACE
 from .node import LASTWRITE, make, outside, rule, send, tick
@@ -121,6 +121,42 @@ def _overlaps(array):
     return any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides))
 
 
+def check_apart(x, sources):
+    """RuntimeError where a source lies in part in the memory of ``x``, which is about to be written.
+
+    One that is exactly the memory of ``x`` is fine. As in PyTorch, only memory without gaps is looked at.
+    """
+    a = x.array
+    root = a if a.base is None else a.base
+    for y in sources:
+        b = getattr(y, "array", None)
+        if b is not None and b is not a and (b if b.base is None else b.base) is root and _meet_in_part(a, b):
+            raise _refused(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation.",
+                x,
+            )
+
+
+def _meet_in_part(a, b):
+    if not (_gapless(a) and _gapless(b)):
+        return False
+    start, other = data_ptr(a), data_ptr(b)
+    if start == other and a.nbytes == b.nbytes:
+        return a.strides != b.strides
+    return start < other + b.nbytes and other < start + a.nbytes
+
+
+def _gapless(array):
+    """Whether the elements lie in one piece of memory, in the order of some permutation of the axes."""
+    expected = array.itemsize
+    for stride, length in sorted((s, n) for s, n in zip(array.strides, array.shape) if n != 1):
+        if stride != expected:
+            return False
+        expected *= length
+    return array.size > 0
+
+
 def _refused(first, x):
     frame = outside(sys._getframe(2))
     return RuntimeError(
@@ -153,6 +189,8 @@ def inplace(function, name):
 
     def method(self, *args, **kwargs):
         check_writable(self, name)
+        if args:
+            check_apart(self, args)
         if ufunc is not None and not kwargs and _written_by(ufunc, self, args):
             return self
         if not MODE.grad or self.array.dtype.kind in "biu":
@@ -400,8 +438,11 @@ def mark(t):
         t.version = INFERENCE
 
 
-def into(out, op, t):
-    """The result ``t`` of ``op`` as ``out=``: resized where it does not fit, cast within its category, written."""
+def into(out, op, t, *sources):
+    """The result ``t`` of ``op`` on ``sources`` as ``out=``: resized where it does not fit, cast in its category, written.
+
+    Raises      RuntimeError where it wants a gradient, is of a higher category, or lies in part in a source
+    """
     if t.node is not None or (out.node is not None and MODE.grad):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -413,6 +454,7 @@ def into(out, op, t):
         out.array = t.array.astype(out.array.dtype)
         bump(out)
         return out
+    check_apart(out, [y for y in sources if op.promote or getattr(y, "shape", None) == out.shape])
     return overwrite(out, t.array, op.name)
 
 

@@ -197,7 +197,7 @@ class watching:
 
 def _watched(op, tensors, options, out=None):
     result = _pass_on(op, tensors, options, MODE.watchers)
-    return result if out is None else SPACE["into"](out, op, result)
+    return result if out is None else SPACE["into"](out, op, result, *tensors)
 
 
 def _pass_on(op, tensors, options, watchers):

@@ -115,7 +115,8 @@ def _head(op, kind):
         lines += ["if WATCH is not None:", f"    return WATCH(op_{op.name}, {tensors}, {options}{out})"]
     if takes_out:
         arguments = ", ".join([*op.tensors, *(f"{o}={o}" for o in op.options)])
-        lines += ["if out is not None:", f"    return into(out, op_{op.name}, op_{op.name}.raw({arguments}))"]
+        given = ", ".join(("*" if op.variadic else "") + t for t in op.tensors)
+        lines += ["if out is not None:", f"    return into(out, op_{op.name}, op_{op.name}.raw({arguments}), {given})"]
     return f"def {op.name}({signature}):\n", lines
 
 

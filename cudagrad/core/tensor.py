@@ -6,7 +6,7 @@ import warnings
 import weakref
 
 from .. import dtypes
-from ..backend import copy_of, device_of
+from ..backend import copy_of, data_ptr, device_of
 from . import hooks, node
 from .inplace import INFERENCE, base_of, counter_of
 from .modes import MODE, SPACE
@@ -456,12 +456,6 @@ def memory_of(array):
     while getattr(array, "base", None) is not None and hasattr(array.base, "strides"):
         array = array.base
     return array
-
-
-def data_ptr(array):
-    """The address of an array's first element."""
-    interface = getattr(array, "__array_interface__", None)  # bfloat16 arrays have no buffer, and so no .data
-    return interface["data"][0] if interface is not None else array.data.ptr
 
 
 def check_dim(dim, ndim):

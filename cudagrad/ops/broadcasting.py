@@ -59,9 +59,9 @@ def expand_as(input, other):
     return expand(input, other.array.shape)
 
 
-def broadcast_to(input, size):
+def broadcast_to(input, *sizes, size=None):
     """``input.expand(size)``."""
-    return expand(input, size)
+    return expand(input, *sizes, size=size)
 
 
 def broadcast_tensors(*tensors):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import errors
-from ..core.inplace import alias, bump, check_writable, rebase
+from ..core.inplace import alias, bump, check_apart, check_writable, rebase
 from ..core.modes import MODE
 from ..core.op import SAME, op
 from ..core.tensor import Tensor, check_dim
@@ -111,7 +111,13 @@ def rows(xp, x, index, *, dim):
     return _take(xp, x, index, dim)
 
 
-@op(x=lambda m, g, index, dim: m.rows(g, index, dim=dim))
+def _rows_like(m, g, index, shape, dim):
+    """The slices of g at ``index`` in the shape of what was written there: a 0-d tensor counts as one of one element."""
+    d = m.rows(g, index, dim=dim)
+    return d if tuple(d.shape) == tuple(shape) else m.reshape(d, shape=shape)
+
+
+@op(x=lambda m, g, index, x_shape, dim: _rows_like(m, g, index, x_shape, dim))
 def rows_sum(xp, x, index, *, shape, dim):
     """Zeros of ``shape`` with the slices x added at ``index`` of dim ``dim``: the adjoint of rows."""
     out = xp.zeros(shape, x.dtype)
@@ -124,7 +130,7 @@ def target_of_write(xp, x, inplace):
     return x if inplace else xp.array(x)
 
 
-@op(x=SAME, y=lambda m, g, index, dim: m.rows(g, index, dim=dim), node="IndexAdd")
+@op(x=SAME, y=lambda m, g, index, y_shape, dim: _rows_like(m, g, index, y_shape, dim), node="IndexAdd")
 def rows_add(xp, x, index, y, *, dim, inplace=False):
     """x with the slices y added at ``index`` of dim ``dim``; ``inplace`` in x's own memory."""
     out = target_of_write(xp, x, inplace)
@@ -134,7 +140,7 @@ def rows_add(xp, x, index, y, *, dim, inplace=False):
 
 @op(
     x=lambda m, g, index, dim: m.rows_fill(g, index, dim=dim, value=0),
-    y=lambda m, g, index, dim: m.rows(g, index, dim=dim),
+    y=lambda m, g, index, y_shape, dim: _rows_like(m, g, index, y_shape, dim),
     node="IndexCopy",
 )
 def rows_put(xp, x, index, y, *, dim, inplace=False):
@@ -294,9 +300,10 @@ def fill_number(value, d):
 # ---- in place: an op that may write into its input's own memory
 
 
-def written(x, name, write):
-    """``x`` after ``write(x as it was)``, an op that has written into x's memory and knows x's history."""
+def written(x, name, write, *sources):
+    """``x`` after ``write(x as it was)``, an op that writes ``sources`` into x's memory and knows x's history."""
     check_writable(x, name)
+    check_apart(x, sources)
     t = write(alias(x))
     bump(x)
     if MODE.grad:

@@ -92,7 +92,7 @@ def _written_plainly(self, index, value):
             return False
     elif value.__class__ is Tensor and value.node is None and value.array.dtype is array.dtype:
         value = value.array
-        if value.__class__ is not np.ndarray:
+        if value.__class__ is not np.ndarray or _of_one_memory(array, value):
             return False
     else:
         return False
@@ -105,6 +105,10 @@ def _written_plainly(self, index, value):
         return False
     bump(self)
     return True
+
+
+def _of_one_memory(a, b):
+    return b.base is not None and (b.base is a or b.base is a.base)
 
 
 def _plain_key(index):
@@ -150,7 +154,7 @@ def _put(view, choice, value, accumulate):
     check_writable(view, "index_put_")
     if viewable(view.array, choice.merged):
         target = choice.over(view)
-        written(target, "index_put_", lambda x: _replaced(x, choice, value, accumulate, True))
+        written(target, "index_put_", lambda x: _replaced(x, choice, value, accumulate, True), value)
     else:  # the dims are apart in memory: write into a copy, and that back
         copy = _replaced(choice.over(alias(view)), choice, value, accumulate, False)
         write(view, reshape(copy, view.array.shape))

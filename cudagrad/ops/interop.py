@@ -5,12 +5,12 @@ import builtins
 import numpy as np
 
 from .. import dtypes
-from ..backend import to_device, xp_of
+from ..backend import data_ptr, to_device, xp_of
 from ..backend.device import device as Device
-from ..core.inplace import bump, check_writable, copy_history, overwrite, rebase
+from ..core.inplace import bump, check_apart, check_writable, copy_history, overwrite, rebase
 from ..core.modes import MODE
 from ..core.op import TABLE
-from ..core.tensor import Tensor, canonical, data_ptr, memory_of, wrap
+from ..core.tensor import Tensor, canonical, memory_of, wrap
 
 __all__ = ("is_complex", "is_floating_point", "is_tensor", "numel")
 
@@ -254,6 +254,7 @@ def copy_(input, src, non_blocking=False):
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     check_writable(input, "copy_")
+    check_apart(input, (src,))
     values = src
     if values.device != input.device:
         values = values.to(input.device)

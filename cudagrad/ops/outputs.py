@@ -7,7 +7,7 @@ import types
 import warnings
 from collections import namedtuple
 
-from ..core.inplace import alias, check_writable, into, write
+from ..core.inplace import alias, check_apart, check_writable, into, write
 from ..core.modes import MODE
 from ..core.node import INSIDE
 from ..core.op import TABLE
@@ -86,6 +86,7 @@ def inplace_form(function):
     @functools.wraps(function)
     def into(input, *args, **kwargs):
         check_writable(input, into.__name__)
+        check_apart(input, args)
         return write(input, function(_before(input, function), *args, **kwargs))
 
     into.__name__ = into.__qualname__ = function.__name__ + "_"

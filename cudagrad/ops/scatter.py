@@ -98,7 +98,7 @@ def _whole_source(m, d, part, shape):
 @op(joint=_prod_back, wide=True, node="ScatterReduce")
 def scatter_product(xp, x, index, y, *, dim):
     """x multiplied by y[i, j, ...] at ``index[i, j, ...]`` along ``dim``."""
-    out = x.copy()
+    out = xp.array(x)  # an array, also where x came as a NumPy scalar
     write_elements(xp, out, index, y, dim, _combining(xp.multiply))
     return out
 
@@ -122,7 +122,7 @@ def scatter_extreme(xp, x, index, y, *, dim, largest):
 
     Derivative  in equal parts to all that have the extreme value
     """
-    out = x.copy()
+    out = xp.array(x)  # an array, also where x came as a NumPy scalar
     write_elements(xp, out, index, y, dim, _combining(xp.maximum if largest else xp.minimum))
     return out
 
@@ -188,13 +188,13 @@ def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
     if reduce == "multiply":
         check_writable(self, "scatter_")
         return write(self, scatter_product(alias(self), index, src, dim=dim))
-    return written(self, "scatter_", lambda x: _SCATTERS[reduce](x, index, src, dim=dim, inplace=True))
+    return written(self, "scatter_", lambda x: _SCATTERS[reduce](x, index, src, dim=dim, inplace=True), src)
 
 
 def scatter_add_(self, dim, index, src):
     """In-place form of :func:`scatter_add`."""
     _, _, _, dim, _ = _scatter_add(self, dim, index, src)
-    return written(self, "scatter_add_", lambda x: _SCATTERS["add"](x, index, src, dim=dim, inplace=True))
+    return written(self, "scatter_add_", lambda x: _SCATTERS["add"](x, index, src, dim=dim, inplace=True), src)
 
 
 # ---- reductions
@@ -281,7 +281,9 @@ def _index_reduced(input, dim, index, source, reduce, include_self):
     if index.array.size != (source.array.shape[dim] if source.array.ndim else 1):
         raise IndexError("index_reduce(): Number of indices should be equal to self.size(dim)")
     after = source.array.ndim - 1 - dim
-    if source.array.ndim:
+    if not source.array.ndim:
+        index = reshape(index, ())
+    else:
         index = expand(reshape(index, (1,) * dim + (index.array.size,) + (1,) * after), source.array.shape)
     return _reduced(input, dim, index, source, reduce, include_self)
 

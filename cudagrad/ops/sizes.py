@@ -5,7 +5,8 @@ import operator
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..core.tensor import check_dim, data_ptr, memory_of
+from ..backend import data_ptr
+from ..core.tensor import check_dim, memory_of
 
 
 def sizes_of(args, named, function, name):
