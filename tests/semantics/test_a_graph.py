@@ -186,8 +186,8 @@ def test_19_the_text_for_a_result_that_shall_want_no_gradient():
     with pytest.raises(RuntimeError) as raised:
         (leaf(1.0) * 2).requires_grad_(False)
     assert str(raised.value).split("\n")[0] == (
-        "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
-        "that doesn't require differentiation use var_no_grad = var.detach()."
+        "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+        "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
     )
 
 
@@ -259,7 +259,9 @@ def test_14_a_write_through_numpy_is_seen_by_all_who_share_and_by_no_counter():
 
 def test_19_the_grad_of_a_result_warns_each_time_it_is_read_and_not_when_it_is_kept():
     y = leaf(1.0) * 2
-    with pytest.warns(UserWarning, match="^The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"):
+    with pytest.warns(
+        UserWarning, match="^The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"
+    ):
         assert y.grad is None
     y.retain_grad()
     with warnings.catch_warnings():

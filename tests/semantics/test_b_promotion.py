@@ -1,4 +1,5 @@
 """dtypes, integers and numbers: what tests/core/test_promotion.py leaves open of section B, by line or row."""
+# ruff: noqa: E501  a row stands on its line, whole texts of PyTorch too
 
 import math
 
@@ -15,7 +16,8 @@ def test_the_mean_of_integers_names_the_dtype():
         with pytest.raises(RuntimeError) as raised:
             cg.ones(2, dtype=dtype).mean()
         assert str(raised.value).split("\n")[0] == (
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: " + name
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            + name
         )
     assert cg.ones(2, dtype=cg.int64).mean(dtype=cg.float32).item() == 1.0
 
@@ -111,7 +113,12 @@ def test_24_a_negative_number_as_the_power_of_integers_is_an_error():
 
 
 def test_25_an_operand_of_a_higher_category_cannot_be_written_into_integers():
-    for call in (lambda x: x.add_(1.5), lambda x: x.mul_(cg.tensor(1.5)), lambda x: x.div_(2), lambda x: x.add_(cg.ones(3))):
+    for call in (
+        lambda x: x.add_(1.5),
+        lambda x: x.mul_(cg.tensor(1.5)),
+        lambda x: x.div_(2),
+        lambda x: x.add_(cg.ones(3)),
+    ):
         x = cg.arange(3)
         with pytest.raises(RuntimeError, match="^result type Float can't be cast to the desired output type Long"):
             call(x)
@@ -157,10 +164,16 @@ def test_27_alpha_of_integers_must_be_an_integer():
     [
         (lambda a, b: cg.mm(a, b), "expected m1 and m2 to have the same dtype, but got: float != double"),
         (lambda a, b: a @ b, "expected m1 and m2 to have the same dtype, but got: float != double"),
-        (lambda a, b: cg.mv(a, b[0]), "addmv input tensors must have the same dtype, but got Double, Float, and Double"),
+        (
+            lambda a, b: cg.mv(a, b[0]),
+            "addmv input tensors must have the same dtype, but got Double, Float, and Double",
+        ),
         (lambda a, b: cg.dot(a[0], b[0]), "dot : expected both vectors to have same dtype, but found Float and Double"),
         (lambda a, b: cg.bmm(a[None], b[None]), "expected scalar type Float but found Double"),
-        (lambda a, b: cg.nn.functional.linear(a, b), "expected m1 and m2 to have the same dtype, but got: float != double"),
+        (
+            lambda a, b: cg.nn.functional.linear(a, b),
+            "expected m1 and m2 to have the same dtype, but got: float != double",
+        ),
     ],
     ids=["mm", "matmul", "mv", "dot", "bmm", "linear"],
 )

@@ -1,4 +1,4 @@
-"""Hooks and custom functions: what tests/core/test_hooks.py and tests/nn/test_hooks.py leave open of section C, by line."""
+"""Hooks and custom functions: what the tests of core and nn leave open of section C, by line."""
 
 import gc
 import weakref
@@ -96,7 +96,9 @@ def test_34_what_a_hook_may_not_return():
         (x * 1).sum().backward()
     y = leaf(1.0)
     y.register_hook(lambda g: g.float())
-    with pytest.raises(RuntimeError, match=r"^hook '<lambda>' has changed the type of value \(was torch.DoubleTensor got "):
+    with pytest.raises(
+        RuntimeError, match=r"^hook '<lambda>' has changed the type of value \(was torch.DoubleTensor got "
+    ):
         (y * 1).sum().backward()
     z = leaf(1.0)
     z.register_post_accumulate_grad_hook(lambda t: t.grad)
@@ -104,13 +106,17 @@ def test_34_what_a_hook_may_not_return():
         (z * 1).sum().backward()
 
 
-@pytest.mark.parametrize("change", [lambda v: v[0], lambda v: (*v, v[0]), lambda v: "a", lambda v: (v[0].float(), *v[1:])])
+@pytest.mark.parametrize(
+    "change", [lambda v: v[0], lambda v: (*v, v[0]), lambda v: "a", lambda v: (v[0].float(), *v[1:])]
+)
 @pytest.mark.parametrize("where", ["register_hook", "register_prehook"])
 def test_34_hooks_of_a_node_return_as_many_gradients_of_the_same_kind_or_nothing(change, where):
     x = leaf(1.0)
     y = x * 2
     getattr(y.grad_fn, where)(lambda v, *_: change(v))
-    with pytest.raises((RuntimeError, TypeError), match="^expected tuple, but hook returned '(Tensor|str)'|^hook '<lambda>' has "):
+    with pytest.raises(
+        (RuntimeError, TypeError), match="^expected tuple, but hook returned '(Tensor|str)'|^hook '<lambda>' has "
+    ):
         y.sum().backward()
     assert x.grad is None
 
@@ -134,7 +140,9 @@ def test_35_a_module_hook_without_an_input_that_wants_a_gradient_warns_and_gets_
     m = cg.nn.Linear(2, 1)
     seen = []
     m.register_full_backward_hook(lambda module, gi, go: seen.append(gi))
-    with pytest.warns(UserWarning, match="^Full backward hook is firing when gradients are computed with respect to module outp"):
+    with pytest.warns(
+        UserWarning, match="^Full backward hook is firing when gradients are computed with respect to module outp"
+    ):
         m(cg.ones(3, 2)).sum().backward()
     assert seen == [(None,)]
 
@@ -301,6 +309,6 @@ def test_41_the_text_for_functions_that_are_called():
     with pytest.raises(RuntimeError) as raised:
         Exp()(leaf(1.0))
     assert str(raised.value).split("\n")[0] == (
-        "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
-        "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+        "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
     )

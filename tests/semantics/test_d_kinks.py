@@ -1,4 +1,5 @@
 """Gradients at kinks and ties: what tests/ops/test_kinks.py leaves open of section D, by line."""
+# ruff: noqa: E501  a row stands on its line, whole texts of PyTorch too
 
 import math
 

@@ -183,7 +183,9 @@ def test_55_a_linear_layer_starts_uniform_within_one_over_the_root_of_its_inputs
 
 def test_55_xavier_needs_two_dimensions():
     for fill in (nn.init.xavier_uniform_, nn.init.xavier_normal_, nn.init.kaiming_uniform_):
-        with pytest.raises(ValueError, match="^Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"):
+        with pytest.raises(
+            ValueError, match="^Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        ):
             fill(cg.empty(3))
 
 
@@ -269,7 +271,9 @@ def test_59_softmax_without_a_dim_warns_and_guesses(name, shape, dim):
 
 def test_59_a_mask_of_bytes_warns_and_floats_are_no_indices():
     x = cg.arange(3)
-    with pytest.warns(UserWarning, match="^indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool"):
+    with pytest.warns(
+        UserWarning, match="^indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool"
+    ):
         assert x[cg.tensor([1, 0, 1], dtype=cg.uint8)].tolist() == [0, 2]
     with pytest.raises(IndexError, match="^tensors used as indices must be long, int, byte or bool tensors"):
         x[cg.tensor([1.0])]

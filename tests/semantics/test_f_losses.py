@@ -131,7 +131,9 @@ def test_64_kl_divergence():
     lp = cg.tensor([[-1.0, -2.0], [-0.5, -3.0]])
     target = cg.tensor([[0.0, 1.0], [0.5, 0.5]])
     parts = np.array([[0.0, 2.0], [0.5 * (math.log(0.5) + 0.5), 0.5 * (math.log(0.5) + 3.0)]])
-    with pytest.warns(UserWarning, match="^reduction: 'mean' divides the total loss by both the batch size and the supp"):
+    with pytest.warns(
+        UserWarning, match="^reduction: 'mean' divides the total loss by both the batch size and the supp"
+    ):
         got = F.kl_div(lp, target, reduction="mean")
     assert got.item() == pytest.approx(parts.sum() / 4)
     assert F.kl_div(lp, target, reduction="batchmean").item() == pytest.approx(parts.sum() / 2)
@@ -152,8 +154,8 @@ def test_64_squares_of_unequal_shapes_warn_and_broadcast():
         got = F.mse_loss(cg.zeros(2, 1), cg.ones(2))
     assert got.item() == 1.0
     assert str(warned[0].message) == (
-        "Using a target size (torch.Size([2])) that is different to the input size (torch.Size([2, 1])). This will likely "
-        "lead to incorrect results due to broadcasting. Please ensure they have the same size."
+        "Using a target size (torch.Size([2])) that is different to the input size (torch.Size([2, 1])). This will "
+        "likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
     )
 
 
@@ -194,7 +196,7 @@ def test_65_variances_of_nothing_are_nan_and_warn(name):
         (lambda x: x.min(), RuntimeError, "min(): Expected reduction dim to be specified for input.numel() == 0."),
         (lambda x: x.amax(), RuntimeError, "amax(): Expected reduction dim to be specified for input.numel() == 0."),
         (lambda x: x.amin(), RuntimeError, "amin(): Expected reduction dim to be specified for input.numel() == 0."),
-        (lambda x: x.aminmax(), RuntimeError, "aminmax(): cannot compute aminmax over an empty dimension as the operation has"),
+        (lambda x: x.aminmax(), RuntimeError, "aminmax(): cannot compute aminmax over an empty dimension"),
         (lambda x: x.max(0), IndexError, "max(): Expected reduction dim 0 to have non-zero size."),
         (lambda x: x.amax(0), IndexError, "amax(): Expected reduction dim 0 to have non-zero size."),
         (lambda x: x.argmax(), IndexError, "argmax(): Expected reduction dim to be specified for input.numel() == 0."),

@@ -134,7 +134,9 @@ def test_70_what_an_optimizer_refuses():
         optim.SGD([p * 2], lr=0.1)
     with pytest.raises(ValueError, match="^some parameters appear in more than one parameter group"):
         optim.SGD([{"params": [p]}, {"params": [p]}], lr=0.1)
-    with pytest.raises(TypeError, match="^params argument given to the optimizer should be an iterable of Tensors or dicts"):
+    with pytest.raises(
+        TypeError, match="^params argument given to the optimizer should be an iterable of Tensors or dicts"
+    ):
         optim.SGD(p, lr=0.1)
     with pytest.warns(UserWarning, match="^optimizer contains a parameter group with duplicate parameters"):
         optim.SGD([p, p], lr=0.1)
@@ -244,7 +246,9 @@ def test_74_the_scale_of_a_grad_scaler():
         s.update()
         assert s.get_scale() == expected
     s.unscale_(o)
-    with pytest.raises(RuntimeError, match=r"^unscale_\(\) has already been called on this optimizer since the last update"):
+    with pytest.raises(
+        RuntimeError, match=r"^unscale_\(\) has already been called on this optimizer since the last update"
+    ):
         s.unscale_(o)
     s.update()
     with pytest.raises(AssertionError, match="^No inf checks were recorded prior to update."):
@@ -266,7 +270,9 @@ def test_75_clipping_returns_the_norm_from_before():
 
 def test_75_clipping_what_is_nan_and_what_is_nothing():
     p = param(0.0, 0.0, grad=[math.nan, 1.0])
-    with pytest.raises(RuntimeError, match="^The total norm of order 2.0 for gradients from `parameters` is non-finite"):
+    with pytest.raises(
+        RuntimeError, match="^The total norm of order 2.0 for gradients from `parameters` is non-finite"
+    ):
         nn.utils.clip_grad_norm_([p], 1.0, error_if_nonfinite=True)
     assert p.grad[1].item() == 1.0
     assert math.isnan(nn.utils.clip_grad_norm_([p], 1.0).item())
@@ -295,7 +301,22 @@ def test_75_clipping_what_is_nan_and_what_is_nothing():
         (lambda x: cg.bmm(x[None], x[None]), "bfloat16"),
         (lambda x: cg.cat([x.bfloat16(), x]), "float32"),
     ],
-    ids=["matmul", "linear", "softmax", "layer_norm", "softmax of f32", "layer_norm of f32", "mse", "add", "sum", "double", "relu", "conv", "bmm", "cat"],
+    ids=[
+        "matmul",
+        "linear",
+        "softmax",
+        "layer_norm",
+        "softmax of f32",
+        "layer_norm of f32",
+        "mse",
+        "add",
+        "sum",
+        "double",
+        "relu",
+        "conv",
+        "bmm",
+        "cat",
+    ],
 )
 def test_76_autocast_on_the_cpu(call, dtype):
     x = cg.ones(2, 2)

@@ -1,4 +1,5 @@
 """Indexing, views and memory: section H by line, as far as tests/core/test_inplace.py leaves it open."""
+# ruff: noqa: E501  a row stands on its line, whole texts of PyTorch too
 
 import warnings
 
@@ -57,7 +58,9 @@ def test_77_a_view_made_under_no_grad():
         view.mul_(1)
     with pytest.raises(RuntimeError) as raised:
         view.mul_(2)
-    assert first_line(raised).startswith("A view was created in no_grad mode and is being modified inplace with grad mode")
+    assert first_line(raised).startswith(
+        "A view was created in no_grad mode and is being modified inplace with grad mode"
+    )
 
 
 def test_77_slices_of_results_are_written_as_copy_slices():
@@ -138,9 +141,13 @@ def test_80_expanded_memory_is_not_written():
 
 def test_80_input_and_output_may_not_overlap_in_part():
     x = cg.arange(4.0)
-    with pytest.raises(RuntimeError, match="^unsupported operation: some elements of the input tensor and the written-to tensor"):
+    with pytest.raises(
+        RuntimeError, match="^unsupported operation: some elements of the input tensor and the written-to tensor"
+    ):
         x[1:].add_(x[:-1])
-    with pytest.raises(RuntimeError, match="^unsupported operation: some elements of the input tensor and the written-to tensor"):
+    with pytest.raises(
+        RuntimeError, match="^unsupported operation: some elements of the input tensor and the written-to tensor"
+    ):
         cg.add(x[:-1], 1, out=x[1:])
     assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
     x.add_(x)
@@ -203,7 +210,9 @@ def test_83_gather_and_chunks():
     got = x.gather(1, cg.tensor([[2], [0]]))
     assert got.tolist() == [[2.0], [3.0]]
     assert x.gather(1, cg.tensor([[1]])).tolist() == [[1.0]]
-    with pytest.raises(RuntimeError, match=r"^Size does not match at dimension 0 expected index \[3, 1\] to be no larger than"):
+    with pytest.raises(
+        RuntimeError, match=r"^Size does not match at dimension 0 expected index \[3, 1\] to be no larger than"
+    ):
         x.gather(1, cg.zeros(3, 1, dtype=cg.int64))
     assert [len(c) for c in cg.arange(5).chunk(4)] == [2, 2, 1]
     assert [len(c) for c in cg.arange(5).tensor_split(4)] == [2, 1, 1, 1]
@@ -213,7 +222,9 @@ def test_83_gather_and_chunks():
 
 
 def test_84_transposes_lengths_and_truth():
-    with pytest.warns(UserWarning, match="^The use of `x.T` on tensors of dimension other than 2 to reverse their shape"):
+    with pytest.warns(
+        UserWarning, match="^The use of `x.T` on tensors of dimension other than 2 to reverse their shape"
+    ):
         assert cg.zeros(1, 2, 3).T.shape == (3, 2, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -303,7 +314,9 @@ def test_86_names_and_next_functions():
     assert inner.name() == "MulBackward0"
     assert index == 0
     assert constant == (None, 0)
-    names = [getattr(x, n)().grad_fn.name() for n in ("exp", "log", "sum", "mean", "tanh", "relu", "sqrt", "abs", "neg")]
+    names = [
+        getattr(x, n)().grad_fn.name() for n in ("exp", "log", "sum", "mean", "tanh", "relu", "sqrt", "abs", "neg")
+    ]
     assert names == [f"{n}Backward0" for n in ("Exp", "Log", "Sum", "Mean", "Tanh", "Relu", "Sqrt", "Abs", "Neg")]
     assert type(y.grad_fn).__name__ != ""
     assert np.isclose(y.item(), 3.0)
