@@ -10,6 +10,7 @@ from .config import *  # noqa: F403
 from .core.generator import (
     Generator,
     default_generator,
+    fork_rng,
     get_rng_state,
     initial_seed,
     manual_seed,
@@ -46,6 +47,7 @@ _PARTS = {
     "optim",
     "random",
     "serialization",
+    "signal",
     "special",
     "utils",
 }

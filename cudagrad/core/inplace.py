@@ -46,7 +46,8 @@ def share(t, x, op, options):
 def multi_view(t, maker, index=0):
     """Mark ``t`` as view ``index`` of several made by the function of node name ``maker``: it may not be written to."""
     if t.link is not None:
-        t.link = (*t.link[:3], f"Output {index} of {_short(maker)}" if maker else None)
+        x, op, options, _ = t.link
+        t.link = x, op, options, (maker, index) if maker else None
     return t
 
 
@@ -110,7 +111,7 @@ def _check_history(x):
         )
     if made_by not in (None, "no_grad") and x.node is not None:
         raise _refused(
-            f"{made_by} is a view and is being modified inplace. This view is the output of a function that "
+            f"Output {made_by[1]} of {_short(made_by[0])} is a view and is being modified inplace. This view is the output of a function that "
             "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
             "replace the inplace operation by an out-of-place one.",
             x,

@@ -7,6 +7,7 @@ from ..backend import cuda as _cuda
 from ..backend.cuda import current_device, device_count, is_available
 from ..backend.device import device as _device
 from ..core.generator import generator_of
+from ..ops.legacy import CUDA_TYPES
 
 __all__ = [
     "Event",
@@ -34,6 +35,9 @@ __all__ = [
     "stream",
     "synchronize",
 ]
+
+
+globals().update(CUDA_TYPES)  # FloatTensor and its like
 
 
 def __getattr__(name):

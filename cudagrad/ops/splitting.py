@@ -48,6 +48,7 @@ def _index_text(error, x, **options):
     x=lambda m, g, x_shape, index: m.whole(g, index=index, shape=x_shape),
     adds=lambda total, g, index: _add_part(total, g, index),
     view=True,
+    inline="x[index]",
     explain=_index_text,
     node="Slice",
 )
@@ -64,6 +65,7 @@ def part(xp, x, *, index):
     x=lambda m, g, x_shape, index: m.whole(g, index=index, shape=x_shape),
     adds=lambda total, g, index: _add_part(total, g, index),
     view=True,
+    inline="x[index]",
     explain=_index_text,
     node="Select",
 )
@@ -154,9 +156,9 @@ def narrow_copy(input, dim, start, length):
 
 def _pieces(input, dim, lengths, maker):
     """The pieces of ``lengths`` one after the other along ``dim``, marked as views of one ``maker``."""
-    cut, pieces, start = TABLE["narrow"].raw, [], 0
+    cut, pieces, start = TABLE["part"].raw, [], 0
     for length in lengths:
-        piece = cut(input, dim=dim, start=start, length=length)
+        piece = cut(input, index=_span(dim, start, length))
         pieces.append(multi_view(piece, maker, len(pieces)) if maker else piece)
         start += length
     return tuple(pieces)
