@@ -6,8 +6,9 @@ from .. import errors
 from ..backend import xp_of
 from . import engine, graph
 from .hooks import of_node
-from .modes import MODE, SPACE
+from .modes import MODE
 from .op import TABLE
+from .tensor import wrap
 
 
 def backward(
@@ -93,7 +94,7 @@ def _result(t, i, found, allowed, materialize):
                 f"it is {t.dtype} {tuple(t.shape)}",
             )
         )
-    return SPACE["wrap"](xp_of(t.array).zeros_like(t.array)) if materialize else None
+    return wrap(xp_of(t.array).zeros_like(t.array)) if materialize else None
 
 
 class _capturing:
@@ -156,7 +157,7 @@ def _implicit(t):
         raise RuntimeError(errors.text(first, f"got {tuple(t.shape)}; fix: give gradient=, or reduce with .sum()"))
     if t.array.dtype.kind == "c":
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
-    return SPACE["wrap"](xp_of(t.array).ones_like(t.array))
+    return wrap(xp_of(t.array).ones_like(t.array))
 
 
 def _check_given(t, g, i):

@@ -7,14 +7,15 @@ from heapq import heappop, heappush, heappushpop
 import numpy as np
 
 from .. import errors
-from ..backend import ARRAYS, xp_of
+from ..backend import ARRAYS, device_of, xp_of
 from .hooks import accumulated
 from .hooks import run as run_hooks
 from .inplace import bump
 from .modes import MODE, SPACE, _set
-from .node import FREED
+from .node import FREED, send
 from .op import TABLE
 from .promote import keep
+from .tensor import wrap
 
 LOCK = threading.RLock()  # one backward at a time: graphs of several threads may share leaves
 _running = threading.local()  # .heaps: of the backwards that a hook of this thread interrupted
@@ -31,7 +32,7 @@ def run(roots, retain):
         _set(False)
         try:
             for k, g in roots:
-                SPACE["send"](k, g, heap)
+                send(k, g, heap)
             if heap:
                 with np.errstate(all="ignore"):
                     _loop(heap, retain, roots[0][1])
@@ -93,7 +94,7 @@ def _rounded(g, dtype):
 
 
 def _lift(g):
-    return g if g is None else SPACE["wrap"](g)
+    return g if g is None else wrap(g)
 
 
 def _lower(t):
@@ -139,7 +140,7 @@ def arrive(k, g):
     if x is None:
         return
     if k.grad is None:
-        k.grad = SPACE["wrap"](_fitted(g, x.array, free))
+        k.grad = wrap(_fitted(g, x.array, free))
     else:
         _add(k, g)
     if k.hooks is not None:
@@ -149,7 +150,7 @@ def arrive(k, g):
 def _fitted(g, like, free):
     """``g`` as an array of ``like``'s class, dtype and strides; ``g`` itself where it is that and nobody else's."""
     if g.__class__ is not like.__class__:
-        g = TABLE["to_device"].impl[g.__class__](g, device=SPACE["device_of"](like))
+        g = TABLE["to_device"].impl[g.__class__](g, device=device_of(like))
         free = True
     if g.dtype is not like.dtype:
         g = TABLE["to"].impl[g.__class__](g, dtype=like.dtype, source=g.dtype)
@@ -164,7 +165,7 @@ def _fitted(g, like, free):
 def _add(k, g):
     grad = k.grad
     if grad.node is not None:  # it belongs to a graph: a new tensor, so that the graph keeps its values
-        k.grad = SPACE["wrap"](grad.array + g)
+        k.grad = wrap(grad.array + g)
         return
     if g.dtype is not grad.array.dtype:
         g = g.astype(grad.array.dtype)
@@ -247,6 +248,8 @@ class _Tables(dict):
         return self[array_class]
 
 
-SPACE.update(M=_Tables(), heappush=heappush, buffer=buffer, add_into=add_into, xp_of=xp_of)
+ARRAY_OPS = _Tables()  # array class -> its ``m``
+
+SPACE.update(M=ARRAY_OPS, heappush=heappush, buffer=buffer, add_into=add_into, xp_of=xp_of)
 SPACE["xp_of_list"] = lambda g: xp_of(next(v for v in g if v is not None))
 SPACE["class_of_list"] = lambda g: next(v for v in g if v is not None).__class__

@@ -6,8 +6,8 @@ from .. import errors
 from ..backend import xp_of
 from . import graph
 from .inplace import bump, check_saved, check_writable, counter_of, rebase
-from .modes import MODE, SPACE, no_grad
-from .node import FREED, Node, freed, make, pick, rule, tick
+from .modes import MODE, no_grad
+from .node import FREED, Node, freed, make, pick, rule, send, tick
 from .op import TABLE
 from .tensor import Tensor, wrap
 
@@ -48,9 +48,6 @@ class FunctionCtx(Node):
 
     saved_variables = saved_tensors
 
-    def name(self):
-        return self.fn.node_name
-
 
 class _Output:
     """A saved output, kept without its tensor: that would be a cycle."""
@@ -63,12 +60,7 @@ class _Output:
 
 def _unpacked(ctx, value):
     if isinstance(value, tuple):
-        packed, unpack, node = value
-        t = unpack(packed)
-        if t.node is not node:
-            t = wrap(t.array)
-            t.node = node
-        return t
+        return graph.unpacked(*value)
     if isinstance(value, _Output):
         t = wrap(value.array)
         t.version = value.version
@@ -89,9 +81,9 @@ class _FunctionMeta(type):
             with no_grad():
                 for n, d in zip(k.edges, _gradients(k, lifted)):
                     if n is not None and d is not None:
-                        SPACE["send"](n, d.array, heap)
+                        send(n, d.array, heap)
 
-        run.graph = lambda k, g: _gradients(k, g)
+        run.graph = lambda k, g: _gradients(k, g)  # which is below, and Function itself is made by this
         cls._rule = run
 
 
@@ -153,11 +145,7 @@ class Function(metaclass=_FunctionMeta):
 
 
 def _context(cls, args, needs):
-    ctx = FunctionCtx()
-    like = make(cls._rule, tuple(a.node if n else None for a, n in zip(args, needs)))
-    for slot in ("fn", "edges", "attrs", "counter", "g", "own", "hooks", "seq", "code", "lasti"):
-        setattr(ctx, slot, getattr(like, slot))
-    ctx.saved = None
+    ctx = make(cls._rule, tuple(a.node if n else None for a, n in zip(args, needs)), None, kind=FunctionCtx)
     ctx._function, ctx.needs_input_grad = cls, needs
     ctx._to_save = ctx._dirty = ctx._constant = ()
     ctx._materialize = True
@@ -166,10 +154,9 @@ def _context(cls, args, needs):
 
 
 def _outputs(ctx, args, outputs, recorded):
-    """The outputs as tensors of the graph: a returned input becomes a view, one written to takes the new history."""
+    """The outputs as tensors of the graph; a returned input as another tensor, one written to with the new history."""
     ctx._count = len(outputs)
-    ctx._shapes = [(t.array.shape, t.array.dtype, t.array) if isinstance(t, Tensor) else None for t in outputs]
-    ctx._shapes = [None if s is None else (s[0], s[1], xp_of(s[2])) for s in ctx._shapes]
+    ctx._shapes = [(t.array.shape, t.array.dtype, xp_of(t.array)) if isinstance(t, Tensor) else None for t in outputs]
     dirty = {id(t) for t in ctx._dirty}
     made = []
     for i, t in enumerate(outputs):
@@ -184,7 +171,7 @@ def _outputs(ctx, args, outputs, recorded):
             if recorded:
                 check_writable(t)
         elif returned:
-            t = TABLE["alias"].raw(t) if "alias" in TABLE else wrap(t.array)
+            t = t.detach()
         if recorded and not constant:
             k = ctx if len(outputs) == 1 else pick(ctx, i, len(outputs))
             if id(t) in dirty:
@@ -205,7 +192,7 @@ def _save(ctx, outputs, made):
             saved.append(None)
         elif MODE.saved_hooks:
             pack, unpack = MODE.saved_hooks[0]
-            saved.append((pack(t), unpack, t.node))
+            saved.append((unpack, pack(t), t.node))
         else:
             saved.append(t if index is None else _Output(made[index], index))
     ctx.saved = tuple(saved)
@@ -264,7 +251,8 @@ def _reduced(k, i, d, shape):
     if not grown:
         raise RuntimeError(
             errors.text(
-                f"Function {k.name()} returned an invalid gradient at index {i} - got {list(d.array.shape)} but expected "
+                f"Function {k.name()} returned an invalid gradient at index {i} - got {list(d.array.shape)} but "
+                "expected "
                 f"shape compatible with {list(shape)}"
             )
         )
@@ -272,7 +260,7 @@ def _reduced(k, i, d, shape):
 
 
 def once_differentiable(backward):
-    """Mark a Function's backward as not differentiable: a second derivative through it is an error, not a wrong value."""
+    """Mark a backward as not differentiable: a second derivative through it is an error, not a wrong value."""
 
     @functools.wraps(backward)
     def once(ctx, *grads):

@@ -8,12 +8,13 @@ import numpy as np
 from . import engine
 from .hooks import accumulated
 from .hooks import run as run_hooks
+from .inplace import INFERENCE, check_saved
 from .modes import MODE, SPACE, _set
-from .node import FREED, freed
-from .op import PUBLIC, SAME, TABLE, asks
+from .node import FREED, LASTWRITE, freed, pick, pick_rule, send, wrapping
+from .op import SAME, TABLE, asks
+from .promote import keep
 from .template import saves
-
-SPACE["PUBLIC"] = PUBLIC
+from .tensor import wrap
 
 
 def run(roots, retain, record=True):
@@ -45,7 +46,7 @@ def _walk(roots, retain, record):
                 continue
             if k.fn is None:
                 _arrive(k, g) if record else engine.arrive(k, g.array)
-            elif k.fn.node_name == "PickBackward0":
+            elif k.fn is pick_rule:
                 _send_pick(pending, heap, k, g)
             else:
                 ds = list(gradients(k, g))
@@ -104,15 +105,15 @@ def _arrive(k, g):
 
 
 def gradients(k, g, fn=None):
-    """The gradients of a node's inputs, as Tensors, by its formulas; ``g`` is a Tensor, or a list for several outputs."""
+    """The gradients of a node's inputs, as Tensors, by its formulas; ``g``: a Tensor, or a list for several outputs."""
     fn = fn or k.fn
     if getattr(fn, "graph", None) is not None:
         return fn.graph(k, g)
     if k.saved is FREED:
         raise freed(k)
     op = fn.op
-    if SPACE["LASTWRITE"][0] < k.seq:
-        SPACE["check_saved"](k)
+    if LASTWRITE[0] < k.seq:
+        check_saved(k)
     return formula_gradients(op, saved_values(op, k), k, g, TENSOR_OPS)
 
 
@@ -152,7 +153,7 @@ def saved_values(op, k, as_tensors=True):
         saved, tensors = saved[-1:] if "out" in tensors else (), [t for t in tensors if t == "out"]
     values.update(zip(tensors, saved))
     if "out" in values:
-        values["out"] = _output(values["out"], k)
+        values["out"] = _output(values["out"], k, k)
     if as_tensors:
         return values
     return {name: _arrays(value) for name, value in values.items()}
@@ -164,12 +165,12 @@ def _arrays(value):
     return value.array if hasattr(value, "node") and hasattr(value, "array") else value
 
 
-def _output(array, k):
-    """The output of node ``k`` as a Tensor of the graph again."""
+def _output(array, k, node):
+    """The output of node ``k`` as a Tensor again, of the graph of ``node``."""
     if hasattr(array, "node"):
         return array
-    t = SPACE["wrap"](array)
-    t.node, t.version = k, k.counter
+    t = wrap(array)
+    t.node, t.version = node, k.counter
     return t
 
 
@@ -192,12 +193,11 @@ TENSOR_OPS = _TensorOps()
 
 def rare(op, k, d):
     """Finish the node of a call in a process that has met complex or inference tensors or saved-tensor hooks."""
-    from .inplace import INFERENCE
-
     for value in k.saved:
         if getattr(value, "version", None) is INFERENCE:
             raise RuntimeError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+                "mode in "
                 "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
                 "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
             )
@@ -218,11 +218,11 @@ def _complex_rule(op):
     def run_rule(k, g, heap):
         if k.saved is FREED:
             raise freed(k)
-        SPACE["check_saved"](k)
-        m = SPACE["M"][g.__class__]
+        check_saved(k)
+        m = engine.ARRAY_OPS[g.__class__]
         for n, d in zip(k.edges, formula_gradients(op, saved_values(op, k, False), k, m.conj(g), m)):
             if n is not None:
-                SPACE["send"](n, m.conj(d), heap)
+                send(n, m.conj(d), heap)
 
     def run_graph(k, g):
         conj = TABLE["conj"].raw
@@ -244,7 +244,7 @@ def pack_saved(k):
             if value is None:
                 packed.append(None)
                 continue
-            tensor = value if hasattr(value, "node") else _detached_output(value, k)
+            tensor = value if hasattr(value, "node") else _output(value, k, None)
             packed.append((pack(tensor), tensor.node, value is tensor))
     finally:
         MODE.saved_hooks = hooks
@@ -254,7 +254,7 @@ def pack_saved(k):
         kept = k.saved
         if kept is FREED:
             raise freed(k)
-        k.saved = tuple(None if p is None else _unpacked(unpack, *p) for p in kept)
+        k.saved = tuple(None if p is None else unpacked(unpack, *p) for p in kept)
         try:
             return rule_of()
         finally:
@@ -264,26 +264,18 @@ def pack_saved(k):
         return opened(k, lambda: fn(k, g, heap))
 
     unpacking.graph = lambda k, g: opened(k, lambda: gradients(k, g, fn))
-    for fact in ("op", "node_name", "hidden"):
-        if hasattr(fn, fact):
-            setattr(unpacking, fact, getattr(fn, fact))
-    k.fn = unpacking
+    k.fn = wrapping(unpacking, fn)
 
 
-def _detached_output(array, k):
-    t = SPACE["wrap"](array)
-    t.version = k.counter
-    return t
-
-
-def _unpacked(unpack, packed, node, was_tensor):
+def unpacked(unpack, packed, node, was_tensor=True):
+    """What ``unpack`` makes of ``packed``: an array, or a tensor of the graph of ``node`` where one was packed."""
     t = unpack(packed)
     if not hasattr(t, "array"):
         raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t)}")
     if not was_tensor:
         return t.array
     if t.node is not node:
-        t = SPACE["wrap"](t.array)
+        t = wrap(t.array)
         t.node = node
     return t
 
@@ -293,7 +285,6 @@ def _unpacked(unpack, packed, node, was_tensor):
 
 def plain_outputs(outs, like):
     """The tensors of a several-output op; ``like`` is an input array, for results that are NumPy scalars."""
-    wrap, keep = SPACE["wrap"], SPACE["keep"]
     return tuple(wrap(keep(d, like)) for d in outs)
 
 
@@ -302,7 +293,7 @@ def picked_outputs(outs, like, k):
     made = []
     for i, t in enumerate(plain_outputs(outs, like)):
         if t.dtype.category >= 2:
-            t.node = SPACE["pick"](k, i, len(outs))
+            t.node = pick(k, i, len(outs))
         made.append(t)
     return tuple(made)
 

@@ -159,10 +159,7 @@ def _with_post_hooks(fn):
         return _shown(k, graph.gradients(k, g, fn), g)
 
     hooked.graph, hooked.before_post = hooked_graph, fn
-    for fact in ("op", "node_name", "hidden"):
-        if hasattr(fn, fact):
-            setattr(hooked, fact, getattr(fn, fact))
-    return hooked
+    return nodes.wrapping(hooked, fn)
 
 
 def _shown(k, ds, g):

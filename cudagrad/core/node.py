@@ -35,7 +35,7 @@ class Node:
 
     __slots__ = (
         *("fn", "edges", "saved", "attrs", "counter", "seq", "g", "own", "hooks", "code", "lasti", "grad", "variable"),
-        *("hides", "__weakref__"),
+        "__weakref__",
     )
 
     def name(self):
@@ -85,7 +85,7 @@ def visible(node):
     """``(node, output index)`` as PyTorch shows it: adapters are skipped, a pick is an output of its parent."""
     index = 0
     while node.fn is not None and node.fn.hidden:
-        if node.fn is _pick_rule:
+        if node.fn is pick_rule:
             index = node.attrs[0]
         node = node.edges[0]
     return node, index
@@ -102,9 +102,9 @@ def leaf(variable):
     return k
 
 
-def make(fn, edges, saved=(), attrs=None):
+def make(fn, edges, saved=(), attrs=None, kind=Node):
     """A node at the user's line; the generated ops do the same inline."""
-    k = Node()
+    k = kind()
     k.fn, k.edges, k.saved, k.attrs = fn, edges, saved, attrs
     k.g = k.hooks = k.counter = None
     k.own = False
@@ -145,6 +145,14 @@ def rule(name, hidden=False):
     return mark
 
 
+def wrapping(around, fn):
+    """``around``, a rule that runs the rule ``fn`` in its own way, with the facts of ``fn``."""
+    around.node_name, around.hidden = fn.node_name, fn.hidden
+    if hasattr(fn, "op"):
+        around.op = fn.op
+    return around
+
+
 def send(n, d, heap):
     """Add ``d`` to the gradient of node ``n``; puts it on the heap when it is touched first."""
     e = n.g
@@ -179,7 +187,7 @@ def sum_to(n, shape):
 
 
 @rule("PickBackward0", hidden=True)
-def _pick_rule(k, g, heap):
+def pick_rule(k, g, heap):
     parent, (index, count) = k.edges[0], k.attrs
     if parent.g is None:
         parent.g = [None] * count
@@ -187,12 +195,12 @@ def _pick_rule(k, g, heap):
     parent.g[index] = g
 
 
-_pick_rule.graph = None  # graph.py treats it by name: it fills a place in the parent's list
+pick_rule.graph = None  # graph.py knows it: it fills a place in the parent's list
 
 
 def pick(k, index, count):
     """The node of output ``index`` of the node ``k``, which has ``count``."""
-    return make(_pick_rule, (k,), (), (index, count))
+    return make(pick_rule, (k,), (), (index, count))
 
 
 def freed(k):

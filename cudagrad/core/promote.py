@@ -5,7 +5,7 @@ import numpy as np
 from .. import dtypes, errors
 from ..backend import ARRAYS, array_of_number, device_of, place
 from .modes import SPACE
-from .op import TABLE
+from .op import PUBLIC, TABLE
 
 INEXACT = {d.numpy for d in dtypes.ALL if d.category >= 2}
 _NUMBERS = (bool, int, float, complex)
@@ -59,7 +59,7 @@ def not_tensor(op, *given):
     """The TypeError for an argument that should have been a Tensor; the first wrong one is named."""
     for position, (name, value) in enumerate(zip(op.tensors if not op.variadic else given, given)):
         if not hasattr(value, "node") and value is not None:
-            public = "tensors" if op.variadic else SPACE["PUBLIC"].get(name, name)
+            public = "tensors" if op.variadic else PUBLIC.get(name, name)
             what = type(value).__name__
             return TypeError(f"{op.name}(): argument '{public}' (position {position + 1}) must be Tensor, not {what}")
     return TypeError(f"{op.name}(): expected Tensor arguments, got {', '.join(type(v).__name__ for v in given)}")

@@ -458,6 +458,3 @@ def _send_list(op):
         "        send(n, d, heap)",
         "return None",
     ]
-
-
-SPACE["SAME"] = SAME
