@@ -109,7 +109,7 @@ def get_autocast_dtype(device_type):
 
 
 def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):
-    """Decorator of a Function's forward: autocast's state is kept for backward; ``cast_inputs``: inputs cast, then off."""
+    """Decorator of a Function's forward: autocast's state is kept for backward; ``cast_inputs``: cast, then off."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 

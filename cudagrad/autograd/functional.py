@@ -127,7 +127,8 @@ def _prepare(inputs, create_graph):
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor):
             raise TypeError(
-                f"The inputs given must be either a Tensor or a tuple of Tensors but the value at index {i} has type {type(x)}."
+                f"The inputs given must be either a Tensor or a tuple of Tensors but the value at index {i} has "
+                f"type {type(x)}."
             )
     if create_graph:
         return single, tuple(TABLE["clone"].raw(x) if x.node is not None else x.detach().requires_grad_() for x in xs)
@@ -141,7 +142,8 @@ def _call(func, xs):
     for i, o in enumerate(outputs):
         if not isinstance(o, Tensor):
             raise TypeError(
-                f"The outputs of the user-provided function must be Tensors but the value at index {i} has type {type(o)}."
+                f"The outputs of the user-provided function must be Tensors but the value at index {i} has type "
+                f"{type(o)}."
             )
     return one, outputs
 
@@ -150,7 +152,8 @@ def _vectors(v, like, single, name):
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
-                "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
+                "The vector v can only be None if the user-provided function returns a single Tensor with a "
+                "single element."
             )
         return [wrap(np.ones(like[0].shape, like[0].dtype.numpy)).to(like[0].device)]
     vs = (v,) if isinstance(v, Tensor) else tuple(v)
@@ -174,7 +177,8 @@ def _filled(ds, xs, strict, name):
     if strict and any(d is None for d in ds):
         i = [d is None for d in ds].index(True)
         raise RuntimeError(
-            f"Output of the user-provided function is independent of input {i}. This is not allowed in strict mode ({name})."
+            f"Output of the user-provided function is independent of input {i}. This is not allowed in strict "
+            f"mode ({name})."
         )
     return [_zeros_like(x) if d is None else d for d, x in zip(ds, xs)]
 

@@ -72,7 +72,7 @@ def gradgradcheck(
     fast_mode=False,
     masked=False,
 ):
-    """``gradcheck`` of the gradients of ``func``, as functions of its inputs and of ``grad_outputs`` (random if None)."""
+    """``gradcheck`` of the gradients of ``func``, as functions of its inputs and ``grad_outputs`` (random if None)."""
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     with no_grad():
         outputs = _floating(func(*inputs))
@@ -151,7 +151,8 @@ def _check_input(i, t):
         )
     if any(s == 0 and n > 1 for n, s in zip(t.shape, t.stride())):
         raise RuntimeError(
-            f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
+            f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+            "non-overlapping to "
             "be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
             "passing it to gradcheck."
         )

@@ -58,7 +58,7 @@ def disable_saved_tensors_hooks(error_message):
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Call ``fn`` once a backward: with all gradients of ``tensors`` when the last is known, or with the ``"any"`` first.
+    """Call ``fn`` once a backward: with all gradients of ``tensors`` when all are known, or with ``"any"`` first one.
 
     Returns a handle whose ``remove()`` takes the hooks away.
     """

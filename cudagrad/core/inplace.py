@@ -105,13 +105,15 @@ def _check_history(x):
         raise _refused(
             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
             "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) "
+            "or both "
             "outside (if you want the inplace to be tracked).",
             x,
         )
     if made_by not in (None, "no_grad") and x.node is not None:
         raise _refused(
-            f"Output {made_by[1]} of {_short(made_by[0])} is a view and is being modified inplace. This view is the output of a function that "
+            f"Output {made_by[1]} of {_short(made_by[0])} is a view and is being modified inplace. This view is "
+            "the output of a function that "
             "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
             "replace the inplace operation by an out-of-place one.",
             x,

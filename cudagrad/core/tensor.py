@@ -59,7 +59,7 @@ strided = strided()
 
 
 class _TensorMeta(type):
-    """Makes ``Tensor(2, 3)`` and ``Tensor([1.0])`` PyTorch's legacy constructor, without slowing tensors made inside."""
+    """Makes ``Tensor(2, 3)`` PyTorch's legacy constructor, without slowing tensors made inside."""
 
     def __call__(cls, *args, **kwargs):
         if cls is Tensor:
@@ -248,7 +248,8 @@ class Tensor(metaclass=_TensorMeta):
             return self.node.grad
         if self.node is not None and not self.retains_grad and "_grad" not in self.__dict__:
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                "attribute won't "
                 "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
                 "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
                 "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
@@ -295,7 +296,7 @@ class Tensor(metaclass=_TensorMeta):
         self._hooks().retain = keep
 
     def register_hook(self, hook):
-        """Call ``hook(grad)`` whenever a gradient of this tensor is made; what it returns takes the gradient's place."""
+        """Call ``hook(grad)`` whenever a gradient of this tensor is made; what it returns takes its place."""
         if self.node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return self._hooks().tensor.add(hook)
@@ -371,8 +372,10 @@ class Tensor(metaclass=_TensorMeta):
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
-                "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment. "
+                "If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, "
                 "see https://github.com/pytorch/pytorch/pull/103001"
             )
         if id(self) in memo:
@@ -391,7 +394,8 @@ class Tensor(metaclass=_TensorMeta):
         if not self.is_leaf:
             raise RuntimeError(
                 "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
-                "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before "
+                "crossing process boundaries.  If you just want to transfer the data, call detach() on the "
+                "tensor before "
                 "serializing (e.g., putting it on the queue)."
             )
         state = {k: v for k, v in self.__dict__.items() if k != "_grad"}
@@ -426,7 +430,8 @@ def _check_grad(x, value):
         )
     if value.array.shape != x.array.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(x.shape)}'. Please "
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+            f"'{list(x.shape)}'. Please "
             "ensure that the gradient and the tensor are the same size"
         )
 

@@ -102,7 +102,8 @@ class _Properties:
 
     def __repr__(self):
         memory = self.total_memory // 2**20
-        return f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, total_memory={memory}MB)"
+        version = f"major={self.major}, minor={self.minor}"
+        return f"_CudaDeviceProperties(name='{self.name}', {version}, total_memory={memory}MB)"
 
 
 def get_device_name(device=None):

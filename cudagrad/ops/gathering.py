@@ -112,7 +112,7 @@ def rows(xp, x, index, *, dim):
 
 
 def _rows_like(m, g, index, shape, dim):
-    """The slices of g at ``index`` in the shape of what was written there: a 0-d tensor counts as one of one element."""
+    """The slices of g at ``index``, in the shape of what was written there: also 0-d ones count as one element."""
     d = m.rows(g, index, dim=dim)
     return d if tuple(d.shape) == tuple(shape) else m.reshape(d, shape=shape)
 

@@ -117,7 +117,8 @@ class _Frame:
         facts = (tuple(t.shape), t.dtype, t.device)
         if self.check and facts != slot.facts:
             raise CheckpointError(
-                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
+                "than during "
                 f"the forward pass.\ntensor at position {slot.index}:\nsaved metadata: {slot.facts}\nrecomputed "
                 f"metadata: {facts}"
             )

@@ -85,18 +85,23 @@ def test_results_of_no_dimension_stay_tensors():
         (lambda: of(cg.bool, 2) - of(cg.bool, 2), RuntimeError, "Subtraction, the `-` operator, with two bool tensors"),
         (lambda: -of(cg.bool, 2), RuntimeError, "Negation, the `-` operator, on a bool tensor is not supported"),
         (lambda: of(i64, 2) // 0, RuntimeError, "ZeroDivisionError"),
-        (lambda: cg.tensor([]).max(), RuntimeError, "max(): Expected reduction dim to be specified for input.numel() == 0"),
+        (lambda: cg.tensor([]).max(), RuntimeError, "max(): Expected reduction dim to be specified "
+         "for input.numel() == 0"),
         (lambda: of(i64, 2) ** -1, RuntimeError, "Integers to negative integer powers are not allowed."),
-        (lambda: cg.add(of(i64, 2), 1, alpha=1.5), RuntimeError, "For integral input tensors, argument alpha must not be"),
-        (lambda: cg.mm(of(f32, 2, 2), of(f64, 2, 2)), RuntimeError, "expected m1 and m2 to have the same dtype, but got: float != double"),
+        (lambda: cg.add(of(i64, 2), 1, alpha=1.5), RuntimeError, "For integral input tensors, argument alpha must "
+         "not be"),
+        (lambda: cg.mm(of(f32, 2, 2), of(f64, 2, 2)), RuntimeError, "expected m1 and m2 to have the same dtype, but "
+         "got: float != double"),
         (lambda: np.ones(2) * cg.ones(2), TypeError, "unsupported operand type(s) for *"),
         (lambda: cg.ones(3)[::-1], ValueError, "step must be greater than zero"),
         (lambda: cg.add(cg.ones(2), "a"), TypeError, "add(): argument 'other' (position 2) must be Tensor, not str"),
         (lambda: cg.ones(2) + "a", TypeError, "unsupported operand type(s) for +: 'Tensor' and 'str'"),
         (lambda: cg.ones(2) + [1, 2], TypeError, "unsupported operand type(s) for +: 'Tensor' and 'list'"),
         (lambda: cg.exp(2), TypeError, "exp(): argument 'input' (position 1) must be Tensor, not int"),
-        (lambda: cg.ones(2) + cg.ones(3), RuntimeError, "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0"),
-        (lambda: cg.ones(2, 3) @ cg.ones(2, 3), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
+        (lambda: cg.ones(2) + cg.ones(3), RuntimeError, "The size of tensor a (2) must match the size of "
+         "tensor b (3) at non-singleton dimension 0"),
+        (lambda: cg.ones(2, 3) @ cg.ones(2, 3), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (2x3 "
+         "and 2x3)"),
         (lambda: bool(cg.ones(2)), RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
         (lambda: cg.ones(2).item(), RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
         (lambda: len(cg.tensor(1.0)), TypeError, "len() of a 0-d tensor"),
