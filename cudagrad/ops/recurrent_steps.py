@@ -6,7 +6,6 @@ step t, so a sequence that has ended keeps its last state, and in reverse a sequ
 """
 
 from ..backend import LOW
-from ..core.tensor import Tensor
 
 
 def spans(sizes, reverse):
