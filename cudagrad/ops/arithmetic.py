@@ -4,8 +4,9 @@ from .. import dtypes, errors
 from ..core.modes import SPACE
 from ..core.op import SAME, TABLE, op
 from ..core.promote import lift, promote_all
+from ..core.tensor import Tensor
 from .casting import to_dtype
-from .checks import not_implemented, number, refuse
+from .checks import no_overload, not_implemented, number, refuse
 from .outputs import placed, result_type
 
 __all__ = (
@@ -70,7 +71,8 @@ def _one_bool(x, y):
     if "b" in (x.array.dtype.kind, y.array.dtype.kind):
         raise RuntimeError(
             errors.text(
-                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
+                "a mask, "
                 "use the `~` or `logical_not()` operator instead.",
                 f"got {x.dtype} {tuple(x.shape)} and {y.dtype} {tuple(y.shape)}",
             )
@@ -99,6 +101,10 @@ def sub(xp, x, y, *, alpha=1):
 
 def rsub(input, other, *, alpha=1):
     """other - alpha * input."""
+    if not isinstance(input, Tensor):
+        given = f"{type(input).__name__}, {type(other).__name__}"
+        expected = "Tensor input, Tensor other, *, Number alpha = 1", "Tensor input, Number other, Number alpha = 1"
+        raise no_overload("rsub", given, *expected)
     return sub(other, input, alpha=alpha)
 
 
@@ -383,7 +389,7 @@ def ldexp(input, other, *, out=None):
 _Frexp = result_type("frexp", ("mantissa", "exponent"))
 
 
-@op(outputs=2)
+@op(x=lambda m, g, x: g[0] * m.scale_back(x), outputs=2, node="Frexp")
 def frexp_parts(xp, x):
     """(mantissa, exponent) with x = mantissa * 2^exponent and 0.5 <= |mantissa| < 1."""
     if x.dtype.kind in "biuc":
@@ -393,20 +399,28 @@ def frexp_parts(xp, x):
     return mantissa.astype(narrow) if narrow else mantissa, exponent.astype(xp.int32)
 
 
+@op()
+def scale_back(xp, x):
+    """2^-exponent of each x: what it is multiplied by to give its mantissa."""
+    one = xp.ones((), xp.float32 if x.dtype.itemsize == 2 else x.dtype)
+    return xp.ldexp(one, -xp.frexp(x.astype(one.dtype))[1]).astype(x.dtype)
+
+
 def frexp(input, *, out=None):
     """The named tuple (mantissa, exponent): input = mantissa * 2^exponent, 0.5 <= |mantissa| < 1.
 
-    Derivative  none
+    Derivative  of the mantissa: g / 2^exponent
     Raises      RuntimeError for dtypes that are not floating
     """
     return placed("frexp", _Frexp(*frexp_parts(input)), out)
 
 
-@op(promote=_BOTH, numbers=())
+@op(x=lambda m, g, x, y: m.only(g, x != y), y=lambda m, g: m.null(g), promote=_BOTH, numbers=())
 def nextafter(xp, x, y):
     """The floating number next to x on the way to y.
 
     Dtypes      floating, promoted
+    Derivative  by x g, or 0 where y is x; by y 0
     """
     if x.dtype.kind in "biuc":
         raise not_implemented("nextafter_cpu", x)

@@ -216,6 +216,8 @@ def _roll(input, shifts, dims=()):
         raise RuntimeError("`shifts` required")
     if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not ndim and dims:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return input, shifts, tuple([check_dim(d, ndim) for d in dims])
 
 
@@ -231,7 +233,7 @@ def roll(xp, x, *, shifts, dims):
     """
     if not dims:
         return xp.roll(x, shifts[0])
-    return xp.roll(x, shifts, dims) if x.ndim else x.copy()
+    return xp.roll(x, shifts, dims)
 
 
 def _rot90(input, k=1, dims=(0, 1)):

@@ -46,7 +46,7 @@ def imag_part(xp, x):
 @op(x=lambda m, g: m.conj(g), holomorphic=False)
 def conj(xp, x):
     """The conjugate of x, always a copy."""
-    return xp.conjugate(x)
+    return xp.conjugate(x) if x.dtype.kind == "c" else x.copy()
 
 
 conj_physical = conj

@@ -42,5 +42,6 @@ UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
 METHODS = {f"__{python}__": _first(name) for python, name in (PLAIN | UNARY).items()}
 METHODS |= {f"__{name}__": _first(name) for name in COMPARISONS}
 METHODS |= {f"__r{python}__": _reflected(_first(name)) for python, name in PLAIN.items()}
+METHODS["__rdiv__"] = METHODS["__rtruediv__"]  # PyTorch's name of it, from Python 2
 METHODS |= {f"__i{python}__": getattr(Tensor, name + "_") for python, name in PLAIN.items() if name != "matmul"}
 METHODS |= {"__getitem__": _FAMILIES[-1].getitem, "__setitem__": _FAMILIES[-1].setitem, "__hash__": object.__hash__}

@@ -2,6 +2,7 @@
 
 import math
 
+from ..backend import xp_of
 from ..core.op import op
 from .checks import not_implemented
 from .masks import complex_valued
@@ -88,9 +89,9 @@ def sigmoid(xp, x):
 def logaddexp(xp, x, y):
     """log(e^x + e^y) without overflow.
 
-    Dtypes      floating, promoted
+    Dtypes      floating and complex, promoted
     """
-    return _logaddexp(xp.logaddexp, "logaddexp_cpu", x, y)
+    return _logaddexp(_complex_logaddexp if x.dtype.kind == "c" else xp.logaddexp, "logaddexp_cpu", x, y)
 
 
 @op(
@@ -109,9 +110,16 @@ def logaddexp2(xp, x, y):
 
 
 def _logaddexp(function, kernel, x, y):
-    if x.dtype.kind in "biuc":
+    if x.dtype.kind in "biu" or (x.dtype.kind == "c" and function is not _complex_logaddexp):
         raise not_implemented(kernel, x)
     return function(x, y)
+
+
+def _complex_logaddexp(x, y):
+    xp = xp_of(x)
+    larger = x.real >= y.real
+    high, low = xp.where(larger, x, y), xp.where(larger, y, x)
+    return high + xp.log1p(xp.exp(low - high))
 
 
 # ---- circles

@@ -10,6 +10,7 @@ from .casting import to_dtype
 from .checks import ndim_of, no_overload, not_implemented, types_of
 from .extremum import running
 from .outputs import placed
+from .sizes import distinct
 
 __all__ = (*("cumsum", "cumprod", "logcumsumexp", "diff", "trapezoid", "trapz", "cumulative_trapezoid", "gradient"),)
 METHODS = ("cumsum", "cumprod", "logcumsumexp", "diff")
@@ -166,7 +167,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if any(t.ndim != input.ndim for t in parts):
         first = "diff expects prepend or append to be the same dimension as input"
         raise RuntimeError(errors.text(first, f"got {', '.join(str(tuple(t.shape)) for t in parts)}"))
-    if len(parts) > 1:
+    if len(parts) > 1 and n:
         input = TABLE["cat"].raw(parts, dim=dim)
     for _ in range(min(n, input.shape[dim])):
         input = _step(input, dim)
@@ -239,7 +240,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = tuple(range(input.ndim)) if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
-    dims = [check_dim(d, input.ndim) for d in dims]
+    dims = distinct(dims, input.ndim)
+    spacing = 1 if spacing is None else spacing
     if isinstance(spacing, (tuple, list)):
         steps = list(spacing)
         if len(steps) != len(dims):

@@ -3,6 +3,7 @@
 import functools
 import math
 
+from ..core.inplace import inplace
 from ..core.op import TABLE, op
 from .checks import number
 from .error_function import in_double, polynomial
@@ -339,4 +340,5 @@ def entr(xp, x):
     return xp.where(x < 0, xp.full((), -math.inf, x.dtype), inner)
 
 
-METHODS = {name: globals()[name] for name in __all__} | {"polygamma": _method_polygamma}
+METHODS = {name: globals()[name] for name in __all__}
+METHODS |= {"polygamma": _method_polygamma, "polygamma_": inplace(_method_polygamma, "polygamma_")}

@@ -46,7 +46,8 @@ TWO_BOOLS = (
     "instead."
 )
 ONE_BOOL = (
-    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+    "the `~` "
     "or `logical_not()` operator instead."
 )
 case(
@@ -211,11 +212,12 @@ case(
     grad=0,
     pointwise=True,
 )
+case("frexp", lambda x: tuple(np.frexp(x)), Input(np.array([5.0, -0.3, 1e-3])), low=False)
 case(
     "nextafter",
     np.nextafter,
     Input(np.array([1.0, -1.0]), np.array([2.0, 2.0])),
     Error(NotImplementedError, "\"nextafter_cpu\" not implemented for 'Long'", np.array([3]), np.array([4])),
-    grad=0,
+    grad=2,
     low=False,
 )

@@ -1,0 +1,3 @@
+"""Names of ``torch.signal``."""
+
+from . import windows
