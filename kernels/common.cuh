@@ -9,6 +9,10 @@
 #else
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+// The launch's dynamic shared memory as an array of `type`.
+#define CG_DYNAMIC_SHARED(type, name)                    \
+  extern __shared__ __align__(16) char cg_dynamic_shared[]; \
+  type* name = (type*)cg_dynamic_shared
 #endif
 
 #include "ptx.cuh"

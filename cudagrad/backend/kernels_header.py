@@ -51,11 +51,19 @@ class Entry:
         return hash((self.file, self.name))
 
 
-@functools.cache
+def stamp(file):
+    """When a file of ``kernels/``, or one named by its whole path, was last changed: it is read anew then."""
+    return (kernels_path() / file).stat().st_mtime_ns
+
+
 def entries(file):
-    """Name -> ``Entry`` of a file of ``kernels/``, in the file's order."""
-    text = (kernels_path() / file).read_text(encoding="utf-8")
-    return parse(file, text)
+    """Name -> ``Entry`` of such a file, in the file's order."""
+    return _entries(file, stamp(file))
+
+
+@functools.lru_cache(maxsize=256)
+def _entries(file, stamp):
+    return parse(str(file), (kernels_path() / file).read_text(encoding="utf-8"))
 
 
 def parse(file, text):
@@ -161,7 +169,7 @@ def expression(text, what):
     except SyntaxError as error:
         raise HeaderError(f"{what}: {text!r} is no expression") from error
     for node in ast.walk(tree):
-        if not isinstance(node, _ALLOWED) or (isinstance(node, ast.Call) and node.func.id not in FUNCTIONS):
+        if not isinstance(node, _ALLOWED) or (isinstance(node, ast.Call) and getattr(node.func, "id", "") not in FUNCTIONS):
             raise HeaderError(f"{what}: {text!r} may use numbers, letters, arithmetic, min, max, ceil and power2 only")
     return compile(tree, f"<{what}>", "eval")
 

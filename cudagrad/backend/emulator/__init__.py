@@ -9,13 +9,14 @@ import threading
 
 import numpy as np
 
-from ..kernels_header import entries
+from ..kernels_header import entries, stamp
 from ..kernels_path import kernels_path
 from . import build, places
 
 SCHEDULES = ("ordered", "reversed", "random", "eager")
 PROCESSORS = 4  # multiprocessors of the device that is emulated
-_LOCK = threading.Lock()  # a library holds one launch at a time
+_LOCK = threading.Lock()  # one launch at a time: all share the threads' stacks
+_STACKS = [None]
 
 
 class KernelError(RuntimeError):
@@ -74,6 +75,7 @@ class _Launch(ctypes.Structure):
         ("shared_bytes", ctypes.c_size_t),
         ("schedule", ctypes.c_int),
         ("seed", ctypes.c_uint64),
+        ("stacks", ctypes.c_void_p),
         ("message", ctypes.c_void_p),
         ("message_bytes", ctypes.c_size_t),
         ("pc", ctypes.c_size_t),
@@ -84,8 +86,8 @@ SCALAR, INPUT, OUTPUT, IN_PLACE, MISSING = range(5)
 
 
 @functools.cache
-def _loaded(source, names, macros, check, extra):
-    path = build.library(source, names, macros, check, extra)
+def _loaded(file, stamp, macros, check, extra):
+    path = build.library(kernels_path() / file, entries(file).values(), macros, check, extra)
     library = ctypes.CDLL(str(path))
     library.cg_run.restype = ctypes.c_int
     return path, library
@@ -96,17 +98,13 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
-def run(plan, source=None, siblings=None, extra=()):
-    """Run a ``kernels_launch.Plan``; its output arrays are written.
-
-    ``source`` and ``siblings``, a path and its entries, are for kernels that lie elsewhere than in ``kernels/``.
+def run(plan, extra=()):
+    """Run a ``kernels_launch.Plan``; its output arrays are written. ``extra``: more options for the compiler.
 
     Raises      KernelError
     """
     entry, now = plan.entry, _current.settings
-    if source is None:
-        source, siblings = kernels_path() / entry.file, tuple(entries(entry.file).values())
-    path, library = _loaded(source, siblings, plan.macros, now.check, tuple(extra))
+    path, library = _loaded(entry.file, stamp(entry.file), plan.macros, now.check, tuple(extra))
     arguments = (_Argument * len(plan.arguments))()
     held = [_argument(a, p, v) for a, p, v in zip(arguments, entry.parameters, plan.arguments)]
     message = ctypes.create_string_buffer(4096)
@@ -123,7 +121,9 @@ def run(plan, source=None, siblings=None, extra=()):
         message_bytes=len(message),
     )
     with _LOCK:
+        launch.stacks = _STACKS[0]
         failed = library.cg_run(ctypes.byref(launch))
+        _STACKS[0] = launch.stacks
     del held
     if failed:
         at = places.of(path, [launch.pc])[0] if launch.pc else None

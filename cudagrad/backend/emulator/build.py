@@ -37,12 +37,16 @@ def library(source, entries, macros, check, extra=()):
     stub = "".join(_launcher(e) for e in entries)
     text = f'#include "{source}"\n{stub}'
     contents = kernels_cache.sources(source, places)
-    name = kernels_cache.key(compiler(), flags, CHECKED if check else (), contents, stub, [p.name for p in parts])
+    name = kernels_cache.key(
+        compiler(), flags, "short names", CHECKED if check else (), contents, stub, [p.name for p in parts]
+    )
 
     def build(path):
         unit, made = path.with_suffix(".cpp"), path.with_suffix(".o")
         unit.write_text(text)
         include = [f"-I{place}" for place in places]
+        # what is built for a copy elsewhere says nothing of where that lay
+        include += [f"-fmacro-prefix-map={folder}/=" for folder in {*places, Path(source).parent}]
         _run([*flags, *(CHECKED if check else ()), *include, "-x", "c++", "-c", str(unit), "-o", str(made)], source)
         _run(["-shared", str(made), *map(str, parts), "-o", str(path)], source)
 

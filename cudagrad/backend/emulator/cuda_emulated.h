@@ -192,3 +192,6 @@ inline double rsqrt(double x) { return 1 / sqrt(x); }
 inline float __int_as_float(int bits) { return cg::of_bits((uint32_t)bits); }
 inline int __float_as_int(float x) { return (int)cg::bits_of(x); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (uint64_t)a * b >> 32; }
+
+// The launch's dynamic shared memory as an array of `type`, which CUDA spells with extern.
+#define CG_DYNAMIC_SHARED(type, name) type* name = (type*)cg::dynamic_shared

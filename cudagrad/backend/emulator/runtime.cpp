@@ -45,7 +45,7 @@ int count, done, at_barrier;
 void* scheduler;
 void** kernel_arguments;
 sigjmp_buf failed;
-char* stacks;
+char* stacks;  // 64 MB of addresses in 2048 mappings, of which Linux allows 65530: one set for all libraries
 size_t page;
 uint64_t random_state;
 
@@ -244,11 +244,12 @@ void run_blocks() {
 
 bool prepare() {
   page = sysconf(_SC_PAGESIZE);
-  if (!stacks) {
-    stacks = (char*)map(MOST_THREADS * STACK);
-    if (!stacks) return false;
-    for (int i = 0; i < MOST_THREADS; ++i) mprotect(stacks + i * STACK, page, PROT_NONE);
+  if (!launch->stacks) {
+    launch->stacks = (char*)map(MOST_THREADS * STACK);
+    if (!launch->stacks) return false;
+    for (int i = 0; i < MOST_THREADS; ++i) mprotect(launch->stacks + i * STACK, page, PROT_NONE);
   }
+  stacks = launch->stacks;
   const size_t room = (launch->shared_bytes + page - 1) / page * page;
   char* pages = (char*)map(room + page);
   if (!pages) return false;

@@ -28,6 +28,7 @@ struct Launch {
   size_t shared_bytes;
   int schedule;
   uint64_t seed;
+  char* stacks;  // of the threads; made by the first launch of the process and handed to all others
   char* message;
   size_t message_bytes;
   uintptr_t pc;  // where the error arose, as an offset into the library; 0 where no code address is known

@@ -1,0 +1,81 @@
+"""What the tests of kernels share: launches on the emulated device, awkward arrays, and errors against float64."""
+
+import shutil
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from cudagrad.backend import emulator
+from cudagrad.backend.kernels_launch import plan
+
+needs_compiler = pytest.mark.skipif(
+    not (shutil.which("g++") or shutil.which("clang++")), reason="the emulated device needs g++ or clang++"
+)
+
+DTYPES = {"float32": np.dtype("f4"), "float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+# Rounding of an output once, and of sums in float32.
+EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+HEADER = """/*
+probe                     a kernel of a test
+
+math     {math}
+source   this test
+shapes   {shapes}
+launch   grid = {grid}   block = {block}   shared = {shared}
+bytes    0
+flops    0
+limits   N > 0
+used by  tests/kernels
+*/
+"""
+
+
+def probe(folder, body, shapes="x, y: float[N]", parameters="const float* x, float* y, int N", **launch):
+    """The path of a ``.cu`` file with one entry, ``probe``, of the given body."""
+    launch = {"math": "none", "grid": "1", "block": "N", "shared": "0", **launch}
+    text = HEADER.format(shapes=shapes, **launch)
+    path = folder / "probe.cu"
+    signature = f'extern "C" __global__ void probe({parameters})'
+    path.write_text(f'#include "common.cuh"\n\n{text}{signature} {{\n{body}\n}}\n')
+    return str(path)
+
+
+def launch(file, name="probe", extra=(), **given):
+    """Run an entry on the emulated device; returns its plan."""
+    made = plan(file, name, given, emulator.address, emulator.PROCESSORS)
+    emulator.run(made, extra)
+    return made
+
+
+def line_of(file, text):
+    """The number of the line of a file that contains ``text``."""
+    with open(file, encoding="utf-8") as lines:
+        return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+def askew(a):
+    """The same values one element past a multiple of 16 bytes."""
+    room = np.empty(a.size + 64, a.dtype)
+    start = (-room.__array_interface__["data"][0] // a.dtype.itemsize) % (16 // a.dtype.itemsize) + 1
+    part = room[start : start + a.size].reshape(a.shape)
+    part[...] = a
+    return part
+
+
+def every_second(a):
+    """The same values, every second element of a larger array."""
+    room = np.zeros((*a.shape[:-1], 2 * a.shape[-1]), a.dtype)
+    room[..., ::2] = a
+    return room[..., ::2]
+
+
+def worst(got, expected):
+    """The largest error, over the largest finite element expected; nan where nans are not in the same places."""
+    got = np.asarray(got).astype(np.float64)
+    assert got.shape == expected.shape, (got.shape, expected.shape)
+    if not got.size:
+        return 0.0
+    assert (np.isnan(got) == np.isnan(expected)).all(), "nans in other places"
+    return float(np.nanmax(np.abs(got - expected)) / max(np.nanmax(np.abs(expected)), 1e-30))
