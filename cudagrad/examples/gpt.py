@@ -11,45 +11,36 @@ import cudagrad as cg
 from cudagrad import nn
 from cudagrad.nn import functional as F
 
-from .training import Run, device_of, options
+from .training import Problem, Run, command, device_of, files_of, learning_rate, options, positive, read
 
 
 def texts_of(path=None):
     """The texts to learn from and those held out, from a file, a folder, or the standard library.
 
-    Of a folder, one file in twenty is held out, by a hash of its name; of a single file, its last twentieth.
+    Of a folder, one file in twenty is held out, by a hash of its name; of a single file, or of a folder with so few
+    that none would be, the last twentieth.
 
-    Raises      FileNotFoundError where ``path`` is neither; ValueError where there is too little text
+    Raises      Problem where ``path`` is neither
     """
     if path is not None and os.path.isfile(path):
-        text = _read(path)
-        cut = len(text) * 19 // 20
-        return text[:cut], text[cut:]
+        return _cut(read(path))
     folder = path or sysconfig.get_paths()["stdlib"]
     if not os.path.isdir(folder):
-        raise FileNotFoundError(f"--data: there is no file or folder {folder}")
+        raise Problem(f"--data: there is no file or folder {folder}")
     train, held = [], []
-    for file in _files(folder, ".py" if path is None else ""):
+    for file in files_of(folder, ".py" if path is None else ""):
         name = os.path.relpath(file, folder)
-        (held if zlib.crc32(name.encode()) % 20 == 0 else train).append(_read(file))
-    return "".join(train), "".join(held)
+        (held if zlib.crc32(name.encode()) % 20 == 0 else train).append(read(file))
+    return ("".join(train), "".join(held)) if held else _cut("".join(train))
 
 
-def _files(folder, ending):
-    for here, folders, files in os.walk(folder):
-        folders[:] = sorted(
-            f for f in folders if f not in ("site-packages", "dist-packages", "test", "tests", "__pycache__")
-        )
-        yield from (os.path.join(here, f) for f in sorted(files) if f.endswith(ending))
-
-
-def _read(file):
-    with open(file, encoding="utf-8", errors="replace") as f:
-        return f.read()
+def _cut(text):
+    at = len(text) * 19 // 20
+    return text[:at], text[at:]
 
 
 class Text:
-    """A text as numbers: the characters that make up all but one in 10,000 of it, and one number for the rest."""
+    """A text as numbers: one for each character that is at least one in 10,000 of it, and 0 for all others."""
 
     def __init__(self, text):
         characters, counts = np.unique(np.array([text]).view("U1"), return_counts=True)
@@ -152,20 +143,12 @@ def held_out_loss(model, data, context, device, batches=40, batch=64):
     return sum(losses) / len(losses)
 
 
-def learning_rate(step, steps, peak, warmup=100):
-    """Linear up to ``peak``, then a cosine down to a tenth of it."""
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    along = (step - warmup) / max(1, steps - warmup)
-    return peak * (0.55 + 0.45 * math.cos(math.pi * along))
-
-
 def main(argv=None):
     """Train, and return the held-out loss."""
-    parser = options("Train a character GPT.", steps=2000)
+    parser = options("Train a character GPT.", steps=2000, out="runs/gpt")
     parser.add_argument("--data", default=None, help="a text file or folder; default: Python's standard library")
     for name, default in (("layers", 4), ("heads", 4), ("width", 128), ("context", 64), ("batch", 16)):
-        parser.add_argument(f"--{name}", type=int, default=default)
+        parser.add_argument(f"--{name}", type=positive, default=default)
     parser.add_argument("--lr", type=float, default=2e-3, help="peak learning rate")
     parser.add_argument("--sample", type=int, default=400, help="characters to write at the end")
     args = parser.parse_args(argv)
@@ -181,7 +164,8 @@ def main(argv=None):
     optimizer = cg.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.99), weight_decay=0.1)
     count = sum(p.numel() for p in model.parameters())
     print(
-        f"{len(train):,} characters, {len(held):,} held out, {len(text.alphabet)} symbols; {count:,} parameters on {device}"
+        f"{len(train):,} characters, {len(held):,} held out, {len(text.alphabet)} symbols; {count:,} parameters "
+        f"on {device}"
     )
 
     run = Run(args, device, model=model, optimizer=optimizer)
@@ -204,4 +188,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    main()
+    command(main)
