@@ -13,7 +13,7 @@ from .hooks import run as run_hooks
 from .inplace import bump
 from .modes import MODE, SPACE, _set
 from .node import FREED, send
-from .op import TABLE
+from .op import TABLE, ByClass
 from .promote import keep
 from .tensor import wrap
 
@@ -72,7 +72,7 @@ def _loop(heap, retain, like):
             else:
                 after = k.fn(k, g, heap)  # sends to parents; returns one node that it touched first
                 if not retain and k.saved:
-                    k.saved = FREED
+                    k.saved, k.attrs = FREED, None
             k.own = False
             if after is None:
                 if not heap:
@@ -211,45 +211,34 @@ def buffer(e, shape, g):
     return xp.zeros(shape, g.dtype) if e is None else xp.array(e)
 
 
-def add_into(n, e, d):
-    """Add ``d`` to the gradient ``e`` of node ``n``, in place where ``n`` owns it."""
-    if n.own:
-        e += d
-        n.g = e
-    else:
-        n.g = e + d
-        n.own = True
+class Ops:
+    """``m`` in a formula: all ops by name, each by what ``of(op)`` gives, which is asked once."""
 
-
-class ArrayOps:
-    """``m`` in a formula over arrays of one class: the forwards of all ops."""
-
-    def __init__(self, array_class):
-        self._class = array_class
+    def __init__(self, of):
+        self._of = of
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        run = TABLE[name].impl[self._class]
-        if TABLE[name].variadic:
-            run = _of_list(run)
+        run = self._of(TABLE[name])
         setattr(self, name, run)
         return run
 
 
-def _of_list(run):
-    """A list op's forward, which takes its arrays one by one, called as the op is: with a list."""
-    return lambda arrays, **options: run(*arrays, **options)
+def _over_arrays(array_class):
+    """``m`` over arrays of one class, where the class of a NumPy scalar counts as NumPy's: the forwards."""
+    array_class = array_class if array_class in ARRAYS else np.ndarray
+
+    def forward(op):
+        run = op.impl[array_class]
+        return (lambda arrays, **options: run(*arrays, **options)) if op.variadic else run
+
+    return Ops(forward)
 
 
-class _Tables(dict):
-    def __missing__(self, array_class):
-        self[array_class] = ArrayOps(array_class if array_class in ARRAYS else next(iter(ARRAYS)))
-        return self[array_class]
+OVER_ARRAYS = ByClass(_over_arrays)
+OVER_TENSORS = Ops(lambda op: op.raw)
 
-
-ARRAY_OPS = _Tables()  # array class -> its ``m``
-
-SPACE.update(M=ARRAY_OPS, heappush=heappush, buffer=buffer, add_into=add_into, xp_of=xp_of)
+SPACE.update(M=OVER_ARRAYS, heappush=heappush, buffer=buffer, xp_of=xp_of)
 SPACE["xp_of_list"] = lambda g: xp_of(next(v for v in g if v is not None))
 SPACE["class_of_list"] = lambda g: next(v for v in g if v is not None).__class__

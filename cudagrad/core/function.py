@@ -240,7 +240,7 @@ def _fitted(k, i, d):
     if d.array.shape != shape:
         d = _reduced(k, i, d, shape)
     if d.array.dtype is not dtype:
-        d = graph.TENSOR_OPS.to(d, dtype=dtype, source=d.array.dtype)
+        d = TABLE["to"].raw(d, dtype=dtype, source=d.array.dtype)
     return d
 
 

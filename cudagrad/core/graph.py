@@ -61,7 +61,7 @@ def _walk(roots, retain, record):
             engine.name_line(error, k)
             raise
         if not retain and k.saved:
-            k.saved = FREED
+            k.saved, k.attrs = FREED, None
 
 
 def _same(t):
@@ -114,7 +114,7 @@ def gradients(k, g, fn=None):
     op = fn.op
     if LASTWRITE[0] < k.seq:
         check_saved(k)
-    return formula_gradients(op, saved_values(op, k), k, g, TENSOR_OPS)
+    return formula_gradients(op, saved_values(op, k), k, g, engine.OVER_TENSORS)
 
 
 def formula_gradients(op, values, k, g, m):
@@ -174,20 +174,6 @@ def _output(array, k, node):
     return t
 
 
-class _TensorOps:
-    """``m`` in a formula over Tensors: the ops themselves."""
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        run = TABLE[name].raw
-        setattr(self, name, run)
-        return run
-
-
-TENSOR_OPS = _TensorOps()
-
-
 # ---- nodes that are not as most: complex, with inference tensors, with saved-tensor hooks
 
 
@@ -219,14 +205,14 @@ def _complex_rule(op):
         if k.saved is FREED:
             raise freed(k)
         check_saved(k)
-        m = engine.ARRAY_OPS[g.__class__]
+        m = engine.OVER_ARRAYS[g.__class__]
         for n, d in zip(k.edges, formula_gradients(op, saved_values(op, k, False), k, m.conj(g), m)):
             if n is not None:
                 send(n, m.conj(d), heap)
 
     def run_graph(k, g):
         conj = TABLE["conj"].raw
-        ds = formula_gradients(op, saved_values(op, k), k, conj(g), TENSOR_OPS)
+        ds = formula_gradients(op, saved_values(op, k), k, conj(g), engine.OVER_TENSORS)
         return [None if d is None else conj(d) for d in ds]
 
     run_rule.graph, run_rule.op, run_rule.node_name = run_graph, op, op.node_name

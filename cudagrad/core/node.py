@@ -155,15 +155,19 @@ def wrapping(around, fn):
 
 def send(n, d, heap):
     """Add ``d`` to the gradient of node ``n``; puts it on the heap when it is touched first."""
-    e = n.g
-    if e is None:
+    if n.g is None:
         n.g = d
         heapq.heappush(heap, (n.seq, n))
-    elif n.own:
-        e += d
-        n.g = e
     else:
-        n.g = e + d
+        add_into(n, d)
+
+
+def add_into(n, d):
+    """Add ``d`` to the gradient that node ``n`` has, in place where ``n`` owns it."""
+    if n.own:
+        n.g += d
+    else:
+        n.g = n.g + d
         n.own = True
 
 
@@ -218,4 +222,4 @@ def freed(k):
 
 
 SPACE.update(Node=Node, tick=tick, LASTWRITE=LASTWRITE, FREED=FREED, INSIDE=INSIDE, outside=outside, sum_to=sum_to)
-SPACE.update(pick=pick, freed=freed, frame=sys._getframe, send=send)
+SPACE.update(pick=pick, freed=freed, frame=sys._getframe, send=send, add_into=add_into)

@@ -3,6 +3,7 @@
 import functools
 import types
 
+from ..backend import first_order, implementation
 from .modes import SPACE
 
 TABLE = {}  # name -> Op: every op there is
@@ -100,8 +101,9 @@ class Op:
         self.node_name = (node or "".join(part.capitalize() for part in self.name.split("_"))) + "Backward0"
         self.diff = self.tensors if joint else tuple(t for t in self.tensors if t in formulas)
         self._check()
-        self.impl = Impl(self)
-        self.fused_impl, self.adds_impl = Rules(self, fused), Rules(self, adds)
+        self.impl = ByClass(functools.partial(implementation, self))
+        self.fused_impl = ByClass(functools.partial(first_order, self, fused))
+        self.adds_impl = ByClass(functools.partial(first_order, self, adds))
         self.call = self._stub("call", self.name)
         self.raw = self._stub("raw", self.name) if prepare else self.call
         self.bare = self._stub("bare", self.name)
@@ -170,27 +172,12 @@ def asks(formula):
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-class Impl(dict):
-    """Array class -> the function that runs an op on arrays of it; filled when a class is first met."""
+class ByClass(dict):
+    """Array class -> what ``make`` gives for arrays of it; filled when a class is first met."""
 
-    def __init__(self, of):
-        self.of = of
-
-    def __missing__(self, array_class):
-        from ..backend import implementation
-
-        run = self[array_class] = implementation(self.of, array_class)
-        return run
-
-
-class Rules(dict):
-    """Array class -> the function that runs a first-order rule on arrays of it; filled when a class is first met."""
-
-    def __init__(self, of, formula):
-        self.of, self.formula = of, formula
+    def __init__(self, make):
+        self.make = make
 
     def __missing__(self, array_class):
-        from ..backend import first_order
-
-        run = self[array_class] = first_order(self.of, self.formula, array_class)
-        return run
+        made = self[array_class] = self.make(array_class)
+        return made

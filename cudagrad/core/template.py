@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import re
 
 from .modes import SPACE
 from .op import PUBLIC, SAME, asks
@@ -187,7 +188,7 @@ def _arrays(op, kind):
 
 def _arrays_of_list(op):
     (xs,) = op.tensors
-    lines = [f"try:\n        arrays = [t.array for t in {xs}]"]
+    lines = ["try:", f"    arrays = [t.array for t in {xs}]"]
     lines += ["except AttributeError:", f"    raise not_tensor(op_{op.name}, *{xs}) from None"]
     lines += ["if mixed(arrays):"]
     if op.promote:
@@ -216,8 +217,6 @@ def _compute(op):
 
 
 def _rename(text, tensors):
-    import re
-
     return re.sub(r"\b(" + "|".join(tensors) + r")\b", r"a_\1", text)
 
 
@@ -376,14 +375,14 @@ def _edges(op):
 
 
 def _ask(op, formula):
-    words = {"xp": "xp_of(g)", "needs": "needs"} if op.outputs == 1 else {"xp": "xp_of_list(g)"}
+    words = {"xp": "xp_of(g)" if op.outputs == 1 else "xp_of_list(g)"}
     return ", ".join(words.get(a, a) for a in asks(formula))
 
 
 def _send_each(op):
-    lines = [] if len(op.diff) == 1 else ["after = None"]
+    lines = ["after = None"]
     for i, t in enumerate(op.diff):
-        body = _adding(op, t) if op.adds else _formula(op, t) + _accumulate(t, i, len(op.diff))
+        body = _adding(op, t) if op.adds else _formula(op, t) + _accumulate(t, i)
         lines += body if len(op.diff) == 1 else [f"if n_{t} is not None:"] + ["    " + line for line in body]
     return lines + ["return after"]
 
@@ -393,40 +392,21 @@ def _formula(op, t):
     return ["d = g"] if formula is SAME else [f"d = {op.name}_by_{t}({_ask(op, formula)})"]
 
 
-def _accumulate(t, i, count):
+def _accumulate(t, i):
     """Add ``d`` into the gradient of node ``n_t``; the first node touched goes back to the engine, not on the heap."""
-    if count == 1:
-        touched = [f"    n_{t}.g = d", f"    after = n_{t}"]
-        rest = "    after = None"
-        return [
-            f"e = n_{t}.g",
-            "if e is None:",
-            *touched,
-            "else:",
-            rest,
-            f"    add_into(n_{t}, e, d)",
-        ]
-    lines = [f"e = n_{t}.g", "if e is None:", f"    n_{t}.g = d"]
+    lines = [f"if n_{t}.g is None:", f"    n_{t}.g = d"]
     if i == 0:
         lines += [f"    after = n_{t}"]
     else:
         lines += ["    if after is None:", f"        after = n_{t}", "    else:"]
         lines += [f"        heappush(heap, (n_{t}.seq, n_{t}))"]
-    return lines + [
-        f"elif n_{t}.own:",
-        "    e += d",
-        f"    n_{t}.g = e",
-        "else:",
-        f"    n_{t}.g = e + d",
-        f"    n_{t}.own = True",
-    ]
+    return [*lines, "else:", f"    add_into(n_{t}, d)"]
 
 
 def _adding(op, t):
     """The gradient goes straight into the input's full-size buffer, so that k slices cost one buffer, not k."""
     return [
         f"e = n_{t}.g",
-        "after = None",
         f"if e is None or not n_{t}.own:",
         "    if e is None:",
         f"        after = n_{t}",
@@ -443,8 +423,8 @@ def _send_joint(op):
         flags = [f"n_{t} is not None" if t in op.diff else "False" for t in op.tensors]
         lines += [f"needs = ({', '.join(flags)},)"]
     lines += [f"ds = {_rule_of(op)}({_ask(op, formula)})", "after = None"]
-    for t in op.diff:
-        body = [f"d = ds[{op.tensors.index(t)}]", *_accumulate(t, 1, 2)]
+    for i, t in enumerate(op.diff):
+        body = [f"d = ds[{op.tensors.index(t)}]", *_accumulate(t, i)]
         lines += [f"if n_{t} is not None:"] + ["    " + line for line in body]
     return lines + ["return after"]
 
