@@ -27,29 +27,24 @@ class detect_anomaly:
         )
 
     def __enter__(self):
-        _enable(self.check_nan)
+        self.before = _switch(_Anomaly(self.check_nan))
         return self
 
     def __exit__(self, *exception):
-        _disable()
+        _switch(self.before)
 
 
 class set_detect_anomaly:
     """Anomaly detection on or off from here on; as a context manager, until its end."""
 
     def __init__(self, mode, check_nan=True):
-        self.before = is_anomaly_enabled()
-        _disable()
-        if mode:
-            _enable(check_nan)
+        self.before = _switch(_Anomaly(check_nan) if mode else None)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exception):
-        _disable()
-        if self.before:
-            _enable(True)
+        _switch(self.before)
 
 
 class _Anomaly:
@@ -97,15 +92,14 @@ def is_anomaly_enabled():
     return MODE.checker is not None
 
 
-def _enable(check_nan):
-    MODE.checker = _Anomaly(check_nan)
-    MODE.checker.watcher.__enter__()
-
-
-def _disable():
-    if is_anomaly_enabled():
-        MODE.checker.watcher.__exit__()
-        MODE.checker = None
+def _switch(anomaly):
+    """Detection by ``anomaly`` from here on, by nobody where it is None; comes back as what there was before."""
+    before, MODE.checker = MODE.checker, anomaly
+    if before is not None:
+        before.watcher.__exit__()
+    if anomaly is not None:
+        anomaly.watcher.__enter__()
+    return before
 
 
 def _has_nan(array):

@@ -19,7 +19,7 @@ class saved_tensors_hooks:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self):
-        if getattr(MODE, "hooks_disabled", None):
+        if MODE.hooks_disabled:
             raise RuntimeError(MODE.hooks_disabled)
         SPACE["RARE"] = True
         MODE.saved_hooks = ((self.pack_hook, self.unpack_hook), *MODE.saved_hooks)
@@ -47,7 +47,7 @@ class save_on_cpu(saved_tensors_hooks):
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message):
     """Within, ``saved_tensors_hooks`` raises ``RuntimeError(error_message)``."""
-    before = getattr(MODE, "hooks_disabled", None)
+    before = MODE.hooks_disabled
     if MODE.saved_hooks:
         raise RuntimeError(error_message)
     MODE.hooks_disabled = error_message

@@ -6,6 +6,7 @@ from .. import errors
 from ..backend import xp_of
 from . import engine, graph
 from .hooks import of_node
+from .inplace import overwrite
 from .modes import MODE
 from .op import TABLE
 from .tensor import wrap
@@ -28,17 +29,26 @@ def backward(
         _run(roots, retain, create_graph)
         return
     inputs = _listed(inputs)
-    for t in inputs:
-        if t.node is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    _check_wanted(inputs)
     for t in inputs:
         t.retain_grad()
-    needed, masked = engine.prune([k for k, _ in roots], [t.node for t in inputs])
-    try:
-        with _capturing([t.node for t in inputs if not t.is_leaf], {}):
-            _run([(k, g) for k, g in roots if k in needed], retain, create_graph)
-    finally:
-        engine.unprune(masked)
+    _run_to(inputs, [t.node for t in inputs if not t.is_leaf], roots, retain, create_graph)
+
+
+def zero_grad(tensors, set_to_none):
+    """Forget the gradients of ``tensors``, or, where not ``set_to_none``, fill them with zeros, off their graphs."""
+    for t in tensors:
+        g = t.grad
+        if g is None:
+            continue
+        if set_to_none:
+            t.grad = None
+            continue
+        if g.is_leaf:
+            g.requires_grad_(False)
+        else:
+            g.detach_()
+        overwrite(g, 0, "zero_")
 
 
 def grad(
@@ -65,18 +75,10 @@ def grad(
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
-    for t in inputs:
-        if t.node is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    _check_wanted(inputs)
     roots = _roots(outputs, _listed(grad_outputs, len(outputs)), create_graph)
     retain = create_graph if retain_graph is None else retain_graph
-    found = {}
-    needed, masked = engine.prune([k for k, _ in roots], [t.node for t in inputs])
-    try:
-        with _capturing([t.node for t in inputs], found):
-            _run([(k, g) for k, g in roots if k in needed], retain, create_graph)
-    finally:
-        engine.unprune(masked)
+    found = _run_to(inputs, [t.node for t in inputs], roots, retain, create_graph)
     return tuple(
         _result(t, i, found, allow_unused or materialize_grads, materialize_grads) for i, t in enumerate(inputs)
     )
@@ -112,6 +114,23 @@ class _capturing:
     def __exit__(self, *exception):
         for _, hooks, capture, stops in self.before:
             hooks.capture, hooks.stops = capture, stops
+
+
+def _check_wanted(inputs):
+    if any(t.node is None for t in inputs):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+
+
+def _run_to(inputs, captured, roots, retain, create_graph):
+    """Run only what leads to ``inputs``; comes back as the gradients of the nodes ``captured``, by node."""
+    found = {}
+    needed, masked = engine.prune([k for k, _ in roots], [t.node for t in inputs])
+    try:
+        with _capturing(captured, found):
+            _run([(k, g) for k, g in roots if k in needed], retain, create_graph)
+    finally:
+        engine.unprune(masked)
+    return found
 
 
 def _run(roots, retain, create_graph):

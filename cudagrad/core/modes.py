@@ -17,6 +17,7 @@ class _Mode(threading.local):
     inference = False
     watchers = ()
     saved_hooks = ()  # (pack, unpack) pairs, innermost first
+    hooks_disabled = None  # the error for who asks for saved-tensor hooks, while they are disabled
     autocast = {}  # device type -> the innermost autocast
     checker = None  # looks at every node's gradients in backward (anomaly detection)
 
@@ -146,13 +147,6 @@ class set_grad_enabled(_Context):
 class inference_mode(_Context):
     """As ``no_grad``, and what is made within can never enter a graph: no version counters are kept for it."""
 
-    def __new__(cls, mode=True):
-        self = object.__new__(cls)
-        if callable(mode):
-            self.__init__()
-            return self(mode)
-        return self
-
     def __init__(self, mode=True):
         self.mode = mode
 
@@ -188,7 +182,8 @@ class watching:
         return self
 
     def __exit__(self, *exception):
-        MODE.watchers = MODE.watchers[1:]
+        own = MODE.watchers.index(self.watcher)  # not always the innermost: set_detect_anomaly ends when it is told
+        MODE.watchers = MODE.watchers[:own] + MODE.watchers[own + 1 :]
         with _lock:
             watching._threads -= 1
             if not watching._threads:

@@ -3,6 +3,7 @@
 import warnings
 
 from ..backend.device import device as Device
+from ..core.backward import zero_grad
 from ..core.modes import no_grad
 from ..core.tensor import Tensor
 from ..dtypes import bfloat16, double, half
@@ -168,17 +169,7 @@ class Tree:
                 "using autograd.grad instead.",
                 stacklevel=2,
             )
-        for p in self.parameters():
-            if p.grad is None:
-                continue
-            if set_to_none:
-                p.grad = None
-            else:
-                if p.grad.grad_fn is not None:
-                    p.grad.detach_()
-                else:
-                    p.grad.requires_grad_(False)
-                p.grad.zero_()
+        zero_grad(self.parameters(), set_to_none)
 
     def _apply(self, fn, recurse=True):
         """Replace the data of every parameter, its gradient and every buffer by ``fn`` of it; parameters stay the same

@@ -9,8 +9,8 @@ import warnings
 import numpy as np
 
 from .. import errors
+from ..core.backward import zero_grad
 from ..core.hooks import Table
-from ..core.inplace import bump
 from ..core.modes import enable_grad, set_grad_enabled
 from ..core.tensor import Tensor
 from .options import check, scalar_state, type_name
@@ -97,19 +97,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Forget the gradients of all parameters, or, with ``set_to_none=False``, fill them with zeros."""
-        for p in self._params():
-            grad = p.grad
-            if grad is None:
-                continue
-            if set_to_none:
-                p.grad = None
-                continue
-            if grad.grad_fn is not None:
-                grad.detach_()
-            else:
-                grad.requires_grad_(False)
-            grad.array[...] = 0
-            bump(grad)
+        zero_grad(self._params(), set_to_none)
 
     def _params(self):
         return itertools.chain.from_iterable(group["params"] for group in self.param_groups)

@@ -400,3 +400,24 @@ def test_anomaly_detection_names_the_first_forward_value_that_is_not_finite():
             pytest.raises(RuntimeError, match="(?s)made by log .*made here"),
         ):
             (z * x).sum().backward()
+
+
+def test_anomaly_detection_that_ends_leaves_the_one_round_it_as_it_was():
+    x = leaf(0.0)
+    with cg.autograd.set_detect_anomaly(True):
+        with cg.autograd.set_detect_anomaly(False):
+            (x.sqrt() * 0).sum().backward()  # 0 * inf, and nobody looks
+        with (
+            pytest.warns(UserWarning, match="Error detected in SqrtBackward0"),
+            pytest.raises(RuntimeError, match="returned nan"),
+        ):
+            (x.sqrt() * 0).sum().backward()
+
+
+def test_a_watcher_that_ends_early_takes_no_other_with_it():
+    x = cg.ones(2, 2)
+    anomaly = cg.autograd.set_detect_anomaly(True)
+    with cg.autocast("cpu"):
+        anomaly.__exit__()
+        assert (x @ x).dtype is cg.bfloat16
+    assert (x @ x).dtype is cg.float32
