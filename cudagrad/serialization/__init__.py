@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from .. import dtypes
+from ..backend import data_ptr
 from ..core.tensor import Tensor, wrap
 from . import archive, memory, torch_file, tree
 from .safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
@@ -101,7 +102,7 @@ def _describe(t, entry, span):
         "dtype": t.dtype.name,
         "shape": list(a.shape),
         "strides": list(a.strides),
-        "offset": memory.address(a) - span.low if a.size else 0,
+        "offset": data_ptr(a) - span.low if a.size else 0,
         "requires_grad": t.requires_grad,
         "class": type(t).__name__,
         "device": str(t.device),
@@ -141,7 +142,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         if not first:
             raise EOFError(f"load: {name} is empty: Ran out of input")
         if torch_file.is_one(first):
-            return torch_file.load_torch(stream, name, move, bool(mmap))
+            return torch_file.load_torch(stream, first, name, move, bool(mmap))
         entries, plain = archive.read(stream, name, is_path, bool(mmap))
     if plain is None:
         return {key: wrap(_whole(move(flat, "cpu"), d, shape)) for key, (d, shape, flat) in entries.items()}

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from .. import dtypes
-from ..backend import device, device_of, to_device, xp_of
+from ..backend import data_ptr, device, device_of, to_device, xp_of
 from ..core.tensor import memory_of
 from ..errors import text
 
@@ -33,14 +33,9 @@ def _on_gpu(array):
     return not isinstance(array, np.ndarray)
 
 
-def address(array):
-    """The address of an array's first element."""
-    return array.data.ptr if _on_gpu(array) else array.__array_interface__["data"][0]
-
-
 def _extent(array):
     """(first, one past the last) address of an array's elements."""
-    low = high = address(array)
+    low = high = data_ptr(array)
     if array.size == 0:
         return low, low
     for n, step in zip(array.shape, array.strides):

@@ -29,14 +29,11 @@ def is_one(first):
     return first[:1] == b"\x80" and first[8:9] != b"{"  # a safetensors header may well be 0x80 bytes long
 
 
-def load_torch(stream, name, move, mmap):
-    """The object of a PyTorch file.
+def load_torch(stream, first, name, move, mmap):
+    """The object of a PyTorch file, which begins with the bytes ``first``.
 
     Raises      UnpicklingError for a name that is not on the list; RuntimeError for a damaged file
     """
-    start = stream.tell()
-    first = stream.read(512)
-    stream.seek(start)
     if first[257:262] == b"ustar":
         raise RuntimeError("Cannot use ``weights_only=True`` with files saved in the legacy .tar format.")
     try:
@@ -117,10 +114,9 @@ def _of_type(function, kind, args, state):
     return made
 
 
-_STORAGES = {d.legacy: d for d in dtypes.ALL}
 NAMES = {
-    **{f"torch.{legacy}Storage": Name(_Kind(d)) for legacy, d in _STORAGES.items()},
-    **{f"torch.cuda.{legacy}Storage": Name(_Kind(d)) for legacy, d in _STORAGES.items()},
+    **{f"torch.{legacy}Storage": Name(_Kind(d)) for legacy, d in dtypes.OF_LEGACY.items()},
+    **{f"torch.cuda.{legacy}Storage": Name(_Kind(d)) for legacy, d in dtypes.OF_LEGACY.items()},
     "torch.storage.UntypedStorage": Name(_Kind(None)),
     "torch.UntypedStorage": Name(_Kind(None)),
     "torch._utils._rebuild_tensor": Name(call=_tensor),

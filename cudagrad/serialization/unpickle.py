@@ -166,7 +166,7 @@ NAMES = {
     "builtins.range": Name(range, range),
     **{f"builtins.{k.__name__}": Name(k) for k in (int, float, bool, str, list, dict, tuple)},
     "torch.Size": Name(Size, lambda shape=(): Size(_listed(shape, tuple, list))),
-    "torch.device": Name(device, lambda *args: device(*args)),
+    "torch.device": Name(device, device),
     **{f"torch.{d.name}": Name(d) for d in dtypes.ALL},
     "numpy.ndarray": Name(np.ndarray),
     "numpy.dtype": Name(np.dtype, _numpy_dtype),
@@ -176,7 +176,7 @@ NAMES = {
         for name, call in (
             ("multiarray._reconstruct", _numpy_array),
             ("multiarray.scalar", _numpy_scalar),
-            ("numeric._frombuffer", lambda raw, d, shape, order: _filled(raw, d, shape, order)),
+            ("numeric._frombuffer", _filled),
         )
     },
 }
