@@ -94,7 +94,7 @@ def set_default_dtype(d):
     """
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type; got {d}")
+        raise TypeError(f"only floating-point types are supported as the default type\n  got {d}")
     _default = d
 
 

@@ -23,7 +23,13 @@ class device:
             type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        if not type:
+            raise RuntimeError("Device string must not be empty")
+        if index is not None and index < 0:
+            raise RuntimeError(f"Device index must not be negative\n  got {index}")
         name, colon, number = type.partition(":")
+        if not name.replace("_", "a").isalpha():
+            raise RuntimeError(f"Invalid device string: '{type}'")
         if name not in TYPES:
             first = f"Expected one of cpu, cuda, emulated, meta device type at start of device string: {type}"
             raise RuntimeError(first)

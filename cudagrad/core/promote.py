@@ -1,5 +1,7 @@
 """Bringing operands together: Python numbers, dtypes and devices, by PyTorch's categories and never by NumPy's."""
 
+import sys
+
 import numpy as np
 
 from .. import dtypes, errors
@@ -58,15 +60,45 @@ def _lift_other(value, like, op):
 def not_tensor(op, *given):
     """The TypeError for an argument that should have been a Tensor; the first wrong one is named."""
     for position, (name, value) in enumerate(zip(op.tensors if not op.variadic else given, given)):
-        if not hasattr(value, "node") and value is not None:
-            public = "tensors" if op.variadic else PUBLIC.get(name, name)
-            what = type(value).__name__
-            return TypeError(f"{op.name}(): argument '{public}' (position {position + 1}) must be Tensor, not {what}")
+        if not hasattr(value, "node") and (value is not None or name not in op.optional):
+            function, name, position = _as_given(value) or (op.name, _spoken(op, name), position)
+            return wrong_type(function, name, position, value)
     return TypeError(f"{op.name}(): expected Tensor arguments, got {', '.join(type(v).__name__ for v in given)}")
 
 
+def wrong_type(function, name, position, value):
+    """The TypeError for an argument of a public function that should have been a Tensor."""
+    kind = type(value)
+    what = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+    return TypeError(f"{function}(): argument '{name}' (position {position + 1}) must be Tensor, not {what}")
+
+
+def _spoken(op, name):
+    return "tensors" if op.variadic else PUBLIC.get(name, name)
+
+
+def _as_given(value):
+    """The function of ops that the user called with ``value``, the argument's name and place: not an inner op's."""
+    found, frame = None, sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename in SPACE["INSIDE"]:
+        code = frame.f_code
+        space = frame.f_globals
+        public = space is SPACE or space["__name__"].startswith(_OPS) and code.co_name in space
+        if public and not code.co_name.startswith("_"):
+            names = code.co_varnames[: code.co_argcount]
+            found = next(((code.co_name, n, i) for i, n in enumerate(names) if frame.f_locals.get(n) is value), found)
+        frame = frame.f_back
+    return found
+
+
+_OPS = __name__.replace("core.promote", "ops.")
+
+
 def blame(op, value):
-    """After an error in ``prepare``: TypeError where the first argument is no tensor (or list of them)."""
+    """After an error in ``prepare``: TypeError where an argument is no tensor (or list of them) though it should be.
+
+    Called by the public function, whose first argument is ``value``.
+    """
     if op.variadic and isinstance(value, (list, tuple)):
         if all(hasattr(v, "node") for v in value):
             return
@@ -75,6 +107,11 @@ def blame(op, value):
         raise TypeError(f"expected Tensor as element {position} in argument 0, but got {what}") from None
     if not hasattr(value, "node"):
         raise not_tensor(op, value) from None
+    given = sys._getframe(1).f_locals
+    for name in op.tensors[1:]:
+        wrong = given.get(PUBLIC.get(name, name), value)
+        if not hasattr(wrong, "node") and name not in op.optional and name not in op.numbers:
+            raise not_tensor(op, *([value] * op.tensors.index(name)), wrong) from None
 
 
 def elsewhere(op, *tensors):

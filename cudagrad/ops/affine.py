@@ -77,7 +77,8 @@ def _explain_linear(error, x, w, b=None):
         came = f"linear: input {tuple(x.shape)}, weight (out, in) = {tuple(w.shape)}"
         return RuntimeError(errors.text(first, came, f"fix: the last axis of input must be in = {w.shape[-1]}"))
     if x.dtype != w.dtype:
-        return RuntimeError(two_dtypes(x, w))
+        both = f"mat1 and mat2 must have the same dtype, but got {legacy(x)} and {legacy(w)}"
+        return RuntimeError(two_dtypes(x, w, both if b is not None and w.ndim == 2 else None))
     if b is not None and b.dtype != x.dtype:
         return RuntimeError(f"self and mat2 must have the same dtype, but got {legacy(b)} and {legacy(x)}")
     shape = (functools.reduce(lambda a, c: a * c, x.shape[:-1], 1), n)

@@ -9,6 +9,7 @@ from ..backend.device import resolve
 from ..core.op import TABLE, op
 from ..core.promote import cast
 from ..core.tensor import Tensor
+from .factory import dtype_of
 
 __all__ = ()
 
@@ -42,7 +43,9 @@ def to_device(xp, x, *, device, source=None):
 
 
 def to_dtype(input, d):
-    """``input`` in dtype ``d``: itself where it has that dtype."""
+    """``input`` in dtype ``d`` (ours, or a Python type): itself where it has that dtype."""
+    if d.__class__ is not dtypes.dtype:
+        d = dtype_of("to", d)
     return input if input.array.dtype is d.numpy else cast(input, d.numpy)
 
 
@@ -56,7 +59,7 @@ def convert(input, *args, dtype=None, device=None, non_blocking=False, copy=Fals
     """
     flags = []
     for a in args:
-        if isinstance(a, dtypes.dtype):
+        if isinstance(a, (dtypes.dtype, builtins.type)):
             dtype = a
         elif isinstance(a, Tensor):
             other = a

@@ -26,14 +26,22 @@ def dims_of(dim, ndim):
         return None
     if dim.__class__ is int:
         return (check_dim(dim, ndim),) if ndim else _of_scalar(dim)
+    if isinstance(dim, str):
+        raise _no_dim(dim)
     try:
         dims = tuple(dim)
     except TypeError:
+        if not hasattr(dim, "__index__"):
+            raise _no_dim(dim) from None
         dims = (dim.__index__(),)
     if not dims:
         return None
     dims = distinct(dims, ndim)
     return tuple(sorted(dims)) if ndim else ()
+
+
+def _no_dim(dim):
+    return TypeError(f"dim must be an int, a tuple of ints or None, not {type(dim).__name__}\n  got {dim!r}")
 
 
 def _of_scalar(dim):

@@ -5,6 +5,7 @@ import math
 from .. import dtypes, errors
 from ..core.modes import SPACE
 from ..core.op import TABLE, op
+from ..core.promote import wrong_type
 from ..core.tensor import Tensor
 from .masks import complex_valued
 
@@ -83,7 +84,9 @@ def isreal(input):
 
 
 def _two_floats(name, a, b):
-    for t in (a, b):
+    for i, t in enumerate((a, b)):
+        if not isinstance(t, Tensor):
+            raise wrong_type(name, {"polar": ("abs", "angle"), "complex": ("real", "imag")}[name][i], i, t)
         if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
             raise RuntimeError(
                 f"Expected both inputs to be Half, Float or Double tensors but got {a.dtype.legacy} and "

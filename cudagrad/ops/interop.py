@@ -10,7 +10,9 @@ from ..backend.device import device as Device
 from ..core.inplace import bump, check_apart, check_writable, copy_history, overwrite, rebase
 from ..core.modes import MODE
 from ..core.op import TABLE
+from ..core.promote import wrong_type
 from ..core.tensor import Tensor, canonical, memory_of, wrap
+from .gathering import fill_number
 
 __all__ = ("is_complex", "is_floating_point", "is_tensor", "numel")
 
@@ -90,15 +92,27 @@ def __bool__(input):
 
 
 def __float__(input):
-    return builtins.float(item(input))
+    return builtins.float(_scalar(input, "double"))
 
 
 def __int__(input):
-    return builtins.int(item(input))
+    return builtins.int(_scalar(input, "int64_t"))
 
 
 def __complex__(input):
-    return builtins.complex(item(input))
+    return builtins.complex(_scalar(input))
+
+
+def _scalar(input, kind=None):
+    """The one element, for Python's conversions to ``kind``, which has no complex numbers where it is given."""
+    if input.array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    value = item(input)
+    if kind is not None and isinstance(value, builtins.complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        value = value.real
+    return value
 
 
 def __index__(input):
@@ -251,8 +265,10 @@ def resize_as_(input, other, memory_format=None):
 
 def copy_(input, src, non_blocking=False):
     """Copy the values of ``src``, broadcast, cast and moved, into ``input``, and its history with them."""
+    if isinstance(src, (builtins.bool, builtins.int, builtins.float, builtins.complex)):
+        src = wrap(np.asarray(src))
     if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        raise wrong_type("copy_", "other", 0, src)
     check_writable(input, "copy_")
     check_apart(input, (src,))
     values = src
@@ -296,9 +312,14 @@ def fill_(input, value):
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
             )
         return copy_(input, value)
-    if isinstance(value, builtins.complex) and input.dtype.category < 3:
-        raise RuntimeError("value cannot be converted to type without overflow")
-    return overwrite(input, np.asarray(value).astype(input.array.dtype), "fill_")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (builtins.bool, builtins.int, builtins.float, builtins.complex)):
+        raise TypeError(
+            f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one of:\n"
+            "* (Number value)\n* (Tensor value)"
+        )
+    return overwrite(input, fill_number(value, input.dtype), "fill_")
 
 
 def zero_(input):

@@ -64,9 +64,10 @@ def cannot_multiply(x_shape, y_shape):
     return errors.text(first, f"need columns of mat1 = rows of mat2: {k} != {rows}")
 
 
-def two_dtypes(x, y):
-    names = f"{_CPP[dtypes.of_array(x)]} != {_CPP[dtypes.of_array(y)]}"
-    first = f"expected m1 and m2 to have the same dtype, but got: {names}"
+def two_dtypes(x, y, first=None):
+    if first is None:
+        names = f"{_CPP[dtypes.of_array(x)]} != {_CPP[dtypes.of_array(y)]}"
+        first = f"expected m1 and m2 to have the same dtype, but got: {names}"
     return errors.text(first, "matrix products do not promote", "fix: bring one to the other's dtype with .to(dtype)")
 
 

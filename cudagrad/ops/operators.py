@@ -1,5 +1,6 @@
 """Python's operators on tensors: each is the op itself, so that no frame stands between."""
 
+import functools
 import importlib
 
 from ..core.op import TABLE
@@ -17,6 +18,19 @@ def _first(name):
             op = TABLE.get(name)
             return op.infix if op is not None and op.call is family.__dict__[name] else family.__dict__[name]
     raise ImportError(f"no op is called {name}")
+
+
+def _leaving_strangers(function, numbers=True):
+    """``function`` as an operator: what is neither a Tensor nor a number is left to Python and to its own class."""
+
+    @functools.wraps(function)
+    def operator(self, other):
+        if other.__class__ is not Tensor and not isinstance(other, Tensor):
+            if not numbers or lift(other, self, None) is NotImplemented:
+                return NotImplemented
+        return function(self, other)
+
+    return operator
 
 
 def _reflected(function):
@@ -43,5 +57,7 @@ METHODS = {f"__{python}__": _first(name) for python, name in (PLAIN | UNARY).ite
 METHODS |= {f"__{name}__": _first(name) for name in COMPARISONS}
 METHODS |= {f"__r{python}__": _reflected(_first(name)) for python, name in PLAIN.items()}
 METHODS["__rdiv__"] = METHODS["__rtruediv__"]  # PyTorch's name of it, from Python 2
-METHODS |= {f"__i{python}__": getattr(Tensor, name + "_") for python, name in PLAIN.items() if name != "matmul"}
+METHODS |= {"__pow__": _leaving_strangers(_first("pow")), "__matmul__": _leaving_strangers(_first("matmul"), False)}
+IN_PLACE = {python: getattr(Tensor, name + "_") for python, name in PLAIN.items() if name != "matmul"}
+METHODS |= {f"__i{python}__": _leaving_strangers(method) for python, method in IN_PLACE.items()}
 METHODS |= {"__getitem__": _FAMILIES[-1].getitem, "__setitem__": _FAMILIES[-1].setitem, "__hash__": object.__hash__}
