@@ -84,11 +84,16 @@ __device__ inline A warp_max(A v) {
 // blockDim.x is 32. Every thread of the block must call where blockDim.x > 32, every lane of the row's warp where it is 32;
 // all get the result.
 
+__device__ inline A* warps_values() {  // apart from the template: of those, g++ loses sight of __shared__
+  __shared__ A of_warp[32];
+  return of_warp;
+}
+
 template <class Combine>
 __device__ inline A row_combine(A v, A neutral, Combine combine) {
   v = combine(v);
   if (blockDim.x == 32) return v;
-  __shared__ A of_warp[32];
+  A* of_warp = warps_values();
   const int lane = threadIdx.x % 32;
   if (lane == 0) of_warp[threadIdx.x / 32] = v;
   __syncthreads();

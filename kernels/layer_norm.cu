@@ -127,7 +127,7 @@ extern "C" __global__ void layer_norm_backward(const T* g, const T* x, const W* 
 #pragma unroll
   for (int p = 0; p < (CG_K ? CG_K : 1); ++p)
     for (int j = Row::first(p); j < C; j += CG_K ? C : (int)blockDim.x * CG_V)  // a walker without rows writes zeros
-      for (int k = 0; k < CG_V; ++k) dw_at[j + k] = dw[p][k], db_at[j + k] = db[p][k];
+      store_pack(dw_at + j, dw[p]), store_pack(db_at + j, db[p]);
 }
 
 /*

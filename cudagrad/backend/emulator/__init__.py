@@ -5,6 +5,7 @@ import ctypes
 import dataclasses
 import functools
 import os
+import re
 import threading
 
 import numpy as np
@@ -32,8 +33,41 @@ class Settings:
     check: bool = False
 
 
+@dataclasses.dataclass
+class Traffic:
+    """What checked launches moved.
+
+    lines       (entry, "file:line", kind) -> [requests of a warp, units moved, the fewest that serve]; a unit of global
+                memory is a sector of 32 bytes, one of shared memory a turn of its banks
+    touched     entry -> for each launch, bytes of arrays read plus bytes written, each byte once
+    """
+
+    lines: dict = dataclasses.field(default_factory=dict)
+    touched: dict = dataclasses.field(default_factory=dict)
+
+    def ratio(self, entry, place, kind):
+        """Units moved over the fewest possible: 1 where a warp's accesses are coalesced, or free of bank conflicts."""
+        _, moved, ideal = self.lines[entry, place, kind]
+        return moved / ideal
+
+
+KINDS = ("load", "store", "shared load", "shared store")
+
+
 class _Current(threading.local):
     settings = Settings(check=os.environ.get("CUDAGRAD_CHECK", "0") == "1")
+    traffic = None
+
+
+@contextlib.contextmanager
+def traffic():
+    """Within, kernels are checked and what they move is counted, in the ``Traffic`` that comes back."""
+    before, _current.traffic = _current.traffic, Traffic()
+    try:
+        with settings(check=True):
+            yield _current.traffic
+    finally:
+        _current.traffic = before
 
 
 _current = _Current()
@@ -65,6 +99,16 @@ class _Argument(ctypes.Structure):
     ]
 
 
+class _Line(ctypes.Structure):
+    _fields_ = [
+        ("pc", ctypes.c_uint32),
+        ("kind", ctypes.c_int),
+        ("requests", ctypes.c_uint64),
+        ("moved", ctypes.c_uint64),
+        ("ideal", ctypes.c_uint64),
+    ]
+
+
 class _Launch(ctypes.Structure):
     _fields_ = [
         ("call", ctypes.c_void_p),
@@ -79,6 +123,10 @@ class _Launch(ctypes.Structure):
         ("message", ctypes.c_void_p),
         ("message_bytes", ctypes.c_size_t),
         ("pc", ctypes.c_size_t),
+        ("lines", ctypes.POINTER(_Line)),
+        ("most_lines", ctypes.c_int),
+        ("line_count", ctypes.c_int),
+        ("touched", ctypes.c_uint64),
     ]
 
 
@@ -120,15 +168,35 @@ def run(plan, extra=()):
         message=ctypes.cast(message, ctypes.c_void_p),
         message_bytes=len(message),
     )
+    lines = (_Line * 4096)() if _current.traffic is not None else None
+    if lines is not None:
+        launch.lines, launch.most_lines = lines, len(lines)
     with _LOCK:
         launch.stacks = _STACKS[0]
         failed = library.cg_run(ctypes.byref(launch))
         _STACKS[0] = launch.stacks
     del held
     if failed:
-        at = places.of(path, [launch.pc])[0] if launch.pc else None
-        where = f" at {at}" if at else ""
-        raise KernelError(f"{entry.name}{where}: {message.value.decode(errors='replace')}")
+        raise KernelError(_told(entry, path, launch.pc, message.value.decode(errors="replace")))
+    if lines is not None:
+        _count(entry, path, launch, _current.traffic)
+
+
+def _told(entry, path, pc, message):
+    """The message of an error, with source lines for code addresses: its own, and any it holds as @address@."""
+    others = re.findall("@([0-9a-f]+)@", message)
+    at, *named = places.of(path, [pc, *(int(o, 16) for o in others)])
+    for other, place in zip(others, named):
+        message = message.replace(f"@{other}@", place or "a place unknown")
+    return f"{entry.name}{' at ' + at if pc and at else ''}: {message}"
+
+
+def _count(entry, path, launch, traffic):
+    lines = launch.lines[: launch.line_count]
+    for line, place in zip(lines, places.of(path, [line.pc for line in lines])):
+        total = traffic.lines.setdefault((entry.name, place, KINDS[line.kind]), [0, 0, 0])
+        total[:] = total[0] + line.requests, total[1] + line.moved, total[2] + line.ideal
+    traffic.touched.setdefault(entry.name, []).append(launch.touched)
 
 
 def _argument(a, parameter, value):

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,16 @@ from .. import kernels_cache
 from ..kernels_path import kernels_path
 
 HERE = Path(__file__).parent
-OPTIONS = ("-std=c++17", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wno-unknown-pragmas")
+# DWARF 4, for addr2line 2.40 mistakes the files of version 5.
+OPTIONS = (
+    "-std=c++17",
+    "-O2",
+    "-gdwarf-4",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-Wno-unknown-pragmas",
+)
 # The race detector's instrumentation with callbacks of our own in check.cpp; its library is never loaded.
 CHECKED = ("-fsanitize=thread",)
 
@@ -48,6 +58,7 @@ def library(source, entries, macros, check, extra=()):
         # what is built for a copy elsewhere says nothing of where that lay
         include += [f"-fmacro-prefix-map={folder}/=" for folder in {*places, Path(source).parent}]
         _run([*flags, *(CHECKED if check else ()), *include, "-x", "c++", "-c", str(unit), "-o", str(made)], source)
+        _refuse_hidden(made, source)
         _run(["-shared", str(made), *map(str, parts), "-o", str(path)], source)
 
     return kernels_cache.built(name, ".so", build)
@@ -67,6 +78,17 @@ def _launcher(entry):
     )
     head = 'extern "C" __attribute__((visibility("default"))) void'
     return f"{head} launch_{entry.name}(void** a) {{ {entry.name}({given}); }}\n"
+
+
+def _refuse_hidden(made, source):
+    """RuntimeError for a ``__shared__`` array in a template: g++ drops its section, so nothing would watch it."""
+    told = subprocess.run(["nm", "-C", str(made)], capture_output=True, text=True).stdout
+    hidden = re.findall(r" [bBC] (.+)", told)
+    if hidden:
+        raise RuntimeError(
+            f"{Path(source).name}: {hidden[0]} is a __shared__ array of a template function, which g++ cannot place; "
+            "let a plain function hold it and return its address"
+        )
 
 
 def _run(arguments, source):

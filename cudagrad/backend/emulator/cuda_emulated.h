@@ -44,7 +44,8 @@ struct Thread {
   Site site;
   unsigned mask;       // of the collective it waits in
   void* posted;        // its operands there
-  unsigned warp_epoch; // of __syncwarp, for the checker
+  unsigned warp_epoch;  // of __syncwarp, for the checker
+  unsigned passed;      // barriers and collectives that lie behind, likewise
 };
 
 extern Thread* self;
@@ -58,7 +59,7 @@ void barrier(Site site);
 void collect(Site site, unsigned mask, void* posted, Execute execute);
 uint4 load16(const void* from);
 void store16(void* to, uint4 value);
-void note_atomic(void* at, size_t bytes);
+void note_atomic(void* pc, void* at, size_t bytes);
 
 enum Kind { TO, UP, DOWN, XOR };
 
@@ -115,11 +116,13 @@ inline unsigned ballot(Site site, unsigned mask, bool value) {
   return mine.ballot;
 }
 
-void sync_warp(Site site, unsigned mask = 0xffffffff);
+void sync_warp(Site site, unsigned mask);
+inline unsigned mask_of(unsigned mask = 0xffffffff) { return mask; }
 
+// The threads of the device take turns, so nothing can come between; the checker is told of one access, not of two.
 template <class V, class Change>
-V atomic(V* at, Change change) {  // the threads of the device take turns, so nothing can come between
-  note_atomic(at, sizeof(V));
+__attribute__((noinline, no_sanitize("thread"))) V atomic(V* at, Change change) {
+  note_atomic(__builtin_return_address(0), at, sizeof(V));
   V before = *at;
   *at = change(before);
   return before;
@@ -133,7 +136,7 @@ V atomic(V* at, Change change) {  // the threads of the device take turns, so no
 #define blockDim (cg::block_size)
 #define gridDim (cg::grid_size)
 #define __syncthreads() cg::barrier(CG_SITE("__syncthreads"))
-#define __syncwarp(...) cg::sync_warp(CG_SITE("__syncwarp"), ##__VA_ARGS__)
+#define __syncwarp(...) cg::sync_warp(CG_SITE("__syncwarp"), cg::mask_of(__VA_ARGS__))
 #define __shfl_sync(...) cg::shuffle(CG_SITE("__shfl_sync"), cg::TO, __VA_ARGS__)
 #define __shfl_up_sync(...) cg::shuffle(CG_SITE("__shfl_up_sync"), cg::UP, __VA_ARGS__)
 #define __shfl_down_sync(...) cg::shuffle(CG_SITE("__shfl_down_sync"), cg::DOWN, __VA_ARGS__)

@@ -221,7 +221,7 @@ void start_block(unsigned number) {
   for (int i = 0; i < count; ++i) {
     Thread& t = threads[i];
     t.index = {i % block_size.x, i / block_size.x % block_size.y, i / block_size.x / block_size.y};
-    t.number = i, t.warp = i / 32, t.lane = i % 32, t.state = READY, t.warp_epoch = 1;
+    t.number = i, t.warp = i / 32, t.lane = i % 32, t.state = READY, t.warp_epoch = 1, t.passed = 0;
     t.stack_pointer = fresh_stack(stacks + i * STACK + page, STACK - page, run_thread);
     warps[t.warp].exist |= 1u << t.lane;
   }
@@ -303,8 +303,10 @@ void barrier(Site site) {
   }
   at_barrier = 0;
   ++block_epoch;
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; ++i) {
     if (threads[i].state == WAITS_BLOCK) threads[i].state = READY;
+    ++threads[i].passed;
+  }
   if (launch->schedule >= RANDOM) to_scheduler();
 }
 
@@ -336,7 +338,7 @@ void collect(Site site, unsigned mask, void* posted, Execute execute) {
   execute(mask, operands);
   warp.waiting &= ~mask;
   for (int lane = 0; lane < 32; ++lane)
-    if (mask >> lane & 1) lanes[lane].state = READY;
+    if (mask >> lane & 1) lanes[lane].state = READY, ++lanes[lane].passed;
   if (launch->schedule == EAGER) to_scheduler();
 }
 
@@ -363,9 +365,7 @@ __attribute__((noinline)) void store16(void* to, uint4 value) {
   memcpy(to, &value, 16);
 }
 
-__attribute__((noinline)) void note_atomic(void* at, size_t bytes) {
-  check_access(__builtin_return_address(0), at, bytes, true, true);
-}
+void note_atomic(void* pc, void* at, size_t bytes) { check_access(pc, at, bytes, true, true); }
 
 uint16_t to_half(float value) {
   uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000;

@@ -20,6 +20,12 @@ struct Region {  // an array's copy on the device: pages of its own, its end at 
   const Argument* argument;
 };
 
+struct Line {  // what the accesses of one instruction cost; kind: 0 global load, 1 store, 2 shared load, 3 store
+  uint32_t pc;
+  int kind;
+  uint64_t requests, moved, ideal;
+};
+
 struct Launch {
   void (*call)(void**);
   Argument* arguments;
@@ -32,6 +38,9 @@ struct Launch {
   char* message;
   size_t message_bytes;
   uintptr_t pc;  // where the error arose, as an offset into the library; 0 where no code address is known
+  Line* lines;   // of check mode
+  int most_lines, line_count;
+  uint64_t touched;  // bytes of arrays read and bytes written, each byte once
 };
 
 extern Launch* launch;
