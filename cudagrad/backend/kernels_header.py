@@ -169,7 +169,9 @@ def expression(text, what):
     except SyntaxError as error:
         raise HeaderError(f"{what}: {text!r} is no expression") from error
     for node in ast.walk(tree):
-        if not isinstance(node, _ALLOWED) or (isinstance(node, ast.Call) and getattr(node.func, "id", "") not in FUNCTIONS):
+        if not isinstance(node, _ALLOWED) or (
+            isinstance(node, ast.Call) and getattr(node.func, "id", "") not in FUNCTIONS
+        ):
             raise HeaderError(f"{what}: {text!r} may use numbers, letters, arithmetic, min, max, ceil and power2 only")
     return compile(tree, f"<{what}>", "eval")
 
