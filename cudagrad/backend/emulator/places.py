@@ -13,14 +13,8 @@ def of(library, offsets):
     tool = shutil.which("addr2line")
     if tool is None or not offsets:
         return [None] * len(offsets)
-    asked = [
-        tool,
-        "-a",
-        "-i",
-        "-e",
-        str(library),
-        *(hex(o - 1) for o in offsets),
-    ]  # a return address is one past its call
+    before = (hex(max(o - 1, 0)) for o in offsets)  # a return address is one past its call
+    asked = [tool, "-a", "-i", "-e", str(library), *before]
     told = subprocess.run(asked, capture_output=True, text=True).stdout.splitlines()
     frames = []
     for line in told:
