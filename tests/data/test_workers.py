@@ -458,6 +458,16 @@ def started(way):
     return program, [int(pid) for pid in program.stdout.readline().split()]
 
 
+def ended(program):
+    """What a program wrote to stderr before it ended; if it does not end, it goes with all its processes."""
+    try:
+        return program.communicate(timeout=60)[1].decode()
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        raise
+
+
 @pytest.mark.parametrize(
     ("way", "number", "code"),
     [
@@ -478,7 +488,7 @@ def test_whatever_ends_the_program_no_process_is_left(way, number, code):
             os.killpg(program.pid, number)  # as the terminal does at Ctrl-C
         else:
             program.send_signal(number)
-    errors = program.communicate(timeout=30)[1].decode()
+    errors = ended(program)
     assert program.returncode == code
     assert gone(pids)
     if code == 0:
