@@ -183,11 +183,7 @@ class _CpuBlocks:
         for w, slot in zip(wide, zip(*batch)):
             np.concatenate(slot, out=w, casting="unsafe")
         self._run(wide, size)
-        start = 0
-        for blocks in batch:
-            end = start + blocks[0].size
-            _put_back(blocks, [w[start:end] for w in wide])
-            start = end
+        _put_all_back(batch, wide)
 
 
 class _GpuBlocks:
@@ -206,17 +202,21 @@ class _GpuBlocks:
     def run_gathered(self, batch):
         wide = [self.xp.concatenate(slot, dtype=self.work) for slot in zip(*batch)]
         self.rule(self.xp, *wide, **self.numbers)
-        start = 0
-        for blocks in batch:
-            end = start + blocks[0].size
-            _put_back(blocks, [w[start:end] for w in wide])
-            start = end
+        _put_all_back(batch, wide)
 
 
 def _put_back(blocks, wide):
     for i, (b, w) in enumerate(zip(blocks, wide)):
         if b is not w and i != 1:
             b[...] = w
+
+
+def _put_all_back(batch, wide):
+    start = 0
+    for blocks in batch:
+        end = start + blocks[0].size
+        _put_back(blocks, [w[start:end] for w in wide])
+        start = end
 
 
 _kept = threading.local()

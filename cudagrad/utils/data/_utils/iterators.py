@@ -110,9 +110,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         super().__init__(loader)
-        kind = _DatasetKind.Iterable if self._is_iterable else _DatasetKind.Map
         arguments = loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
-        self._dataset_fetcher = _DatasetKind.create_fetcher(kind, *arguments)
+        self._dataset_fetcher = _DatasetKind.create_fetcher(loader._dataset_kind, *arguments)
 
     def _next_data(self):
         number, _, index = next(self._tasks)
@@ -146,9 +145,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _start(self, loader):
         threads = loader.workers == "thread"
-        kind = _DatasetKind.Iterable if self._is_iterable else _DatasetKind.Map
         job = Job(
-            make_fetcher=_FETCHERS[kind],
+            make_fetcher=_FETCHERS[loader._dataset_kind],
             dataset=loader.dataset,
             auto_collation=loader._auto_collation,
             collate_fn=loader.collate_fn,

@@ -7,6 +7,7 @@ import threading
 from ....core.tensor import Tensor
 from .collate import rebuilt
 from .exceptions import ExceptionWrapper
+from .pool import Timeout
 
 
 def pin_memory(data, device=None):
@@ -38,8 +39,6 @@ class Pinning:
 
     def receive(self, timeout):
         """As the pool's."""
-        from .pool import Timeout
-
         try:
             head, value = self.answers.get(timeout=timeout)
         except queue.Empty:
@@ -57,8 +56,6 @@ class Pinning:
 
 
 def _pin_all(pool, answers, closing):
-    from .pool import Timeout
-
     while not closing.is_set():
         try:
             head, value = pool.receive(0.1)
