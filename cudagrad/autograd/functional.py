@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from ..backend import xp_of
 from ..core.backward import grad
 from ..core.modes import enable_grad
 from ..core.op import TABLE
 from ..core.tensor import Tensor, wrap
+from ..ops.joining import stack
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
@@ -13,7 +15,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
     with enable_grad():
         single, xs = _prepare(inputs, create_graph)
         one, outputs = _call(func, xs)
-        vs = _vectors(v, outputs, one, "v")
+        vs = _vectors(v, outputs)
         ds = grad(outputs, xs, vs, create_graph=create_graph, allow_unused=True)
         ds = _filled(ds, xs, strict, "vjp")
     return _packed(outputs, one, create_graph), _packed(ds, single, create_graph)
@@ -23,11 +25,10 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """``(outputs, Jacobian-vector product)`` of ``func`` at ``inputs``, by two backwards."""
     with enable_grad():
         single, xs = _prepare(inputs, True)
-        vs = _vectors(v, xs, single, "v")
+        vs = _vectors(v, xs)
         one, outputs = _call(func, xs)
         dummies = [_zeros_like(o).requires_grad_() for o in outputs]
         ds = _filled(grad(outputs, xs, dummies, create_graph=True, allow_unused=True), xs, strict, "jvp")
-        ds = [d for d in ds]
         products = _second(ds, dummies, vs, create_graph)
     return _packed(outputs, one, create_graph), _packed(products, one, create_graph)
 
@@ -63,8 +64,6 @@ def _rows(output, xs, create_graph, strict):
 def _stacked(rows, shape, x):
     if not rows:
         return wrap(np.zeros((*shape, *x.shape), x.dtype.numpy)).to(x.device)
-    from ..ops.shape import stack
-
     return stack(rows).reshape((*shape, *x.shape))
 
 
@@ -86,7 +85,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     """``(output, Hessian-vector product)`` of a scalar ``func``, by the double-backward trick."""
     with enable_grad():
         single, xs = _prepare(inputs, True)
-        vs = _vectors(v, xs, single, "v")
+        vs = _vectors(v, xs)
         _, outputs = _call(func, xs)
         out = _scalar(outputs[0], "hvp")
         ds = _filled(grad([out], xs, create_graph=True, allow_unused=True), xs, strict, "hvp")
@@ -100,7 +99,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """``(output, vector-Hessian product)`` of a scalar ``func``."""
     with enable_grad():
         single, xs = _prepare(inputs, create_graph)
-        vs = _vectors(v, xs, single, "v")
+        vs = _vectors(v, xs)
         _, outputs = _call(func, xs)
         out = _scalar(outputs[0], "vhp")
         ds = _filled(grad([out], xs, create_graph=True, allow_unused=True), xs, strict, "vhp")
@@ -148,20 +147,21 @@ def _call(func, xs):
     return one, outputs
 
 
-def _vectors(v, like, single, name):
+def _vectors(v, like):
+    """``v`` as a list of tensors shaped as those of ``like``; 1 where it is None and ``like`` one number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
                 "The vector v can only be None if the user-provided function returns a single Tensor with a "
                 "single element."
             )
-        return [wrap(np.ones(like[0].shape, like[0].dtype.numpy)).to(like[0].device)]
+        return [wrap(xp_of(like[0].array).ones_like(like[0].array))]
     vs = (v,) if isinstance(v, Tensor) else tuple(v)
     if len(vs) != len(like):
-        raise RuntimeError(f"{name} is a tuple of invalid length: should be {len(like)} but got {len(vs)}.")
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vs)}.")
     for i, (a, b) in enumerate(zip(vs, like)):
         if a.shape != b.shape:
-            raise RuntimeError(f"Entry {i} in {name} has invalid size: should be {b.shape} but got {a.shape}.")
+            raise RuntimeError(f"Entry {i} in v has invalid size: should be {b.shape} but got {a.shape}.")
     return [a.detach() if a.node is None else a for a in vs]
 
 
@@ -184,7 +184,7 @@ def _filled(ds, xs, strict, name):
 
 
 def _zeros_like(x):
-    return wrap(np.zeros(x.shape, x.dtype.numpy)).to(x.device)
+    return wrap(xp_of(x.array).zeros_like(x.array))
 
 
 def _packed(values, single, create_graph):

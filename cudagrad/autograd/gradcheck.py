@@ -86,9 +86,8 @@ def gradgradcheck(
     def first_derivative(*args):
         given, gs = args[:-count], args[-count:]
         wanted = [t for t in given if isinstance(t, Tensor) and t.requires_grad]
-        outs = [o for o in _floating(func(*given)) if o.requires_grad]
-        gs = [g for o, g in zip(_floating(func(*given)), gs) if o.requires_grad]
-        ds = grad(outs, wanted, gs, create_graph=True, allow_unused=True)
+        pairs = [(o, g) for o, g in zip(_floating(func(*given)), gs) if o.requires_grad]
+        ds = grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True)
         return tuple(d for d in ds if d is not None and d.requires_grad)
 
     return gradcheck(
