@@ -316,7 +316,8 @@ def fill_(input, value):
         value = value.item()
     if not isinstance(value, (builtins.bool, builtins.int, builtins.float, builtins.complex)):
         raise TypeError(
-            f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one of:\n"
+            f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one "
+            "of:\n"
             "* (Number value)\n* (Tensor value)"
         )
     return overwrite(input, fill_number(value, input.dtype), "fill_")
