@@ -59,9 +59,7 @@ def read_idx(file, axes):
         with gzip.open(file) as f:
             data = f.read()
     except FileNotFoundError as error:
-        raise Problem(
-            f"--data: there is no {file}; it is digits, fashion or a folder with the files of MNIST"
-        ) from error
+        raise Problem(f"--data: there is no {file} (fix: digits, fashion or a folder like MNIST's)") from error
     except (OSError, EOFError, zlib.error) as error:
         raise Problem(f"--data: {file} cannot be read: {error}") from error
     head = np.frombuffer(data[: 4 + 4 * axes], ">i4")

@@ -13,15 +13,7 @@ import time
 
 import cudagrad as cg
 
-MAY_CHANGE = {
-    "device",
-    "out",
-    "every",
-    "resume",
-    "steps",
-    "sample",
-    "trials",
-}  # options that are free when a run goes on
+MAY_CHANGE = {"device", "out", "every", "resume", "steps", "sample", "trials"}  # options, when a run goes on
 LEFT_ALONE = ("site-packages", "dist-packages", "test", "tests", "__pycache__")
 
 
@@ -199,10 +191,10 @@ class Run:
     def _load(self):
         try:
             state = cg.load(self.path, map_location=self.device)
-            self._check(state["options"])
+            self._check(state.get("options") if isinstance(state, dict) else None)
             for name, part in self.parts.items():
                 part.load_state_dict(state[name])
-        except (RuntimeError, KeyError, ValueError) as error:
+        except (RuntimeError, KeyError, ValueError, EOFError) as error:
             raise Problem(f"--resume: {self.path} does not fit this run: {error}") from error
         self.step = self.saved = state["step"]
         self.losses = state["losses"].tolist()
@@ -210,6 +202,9 @@ class Run:
         print(f"goes on after step {self.step} of {self.path}")
 
     def _check(self, before):
+        """ValueError where this run is another than that of the options ``before``."""
+        if before is None:
+            raise ValueError("it is no checkpoint of an example")
         now = vars(self.args)
         other = [n for n in now if n not in MAY_CHANGE and before.get(n) != now[n]]
         if other:

@@ -1,8 +1,9 @@
 """A Tree-LSTM that says from which module of the standard library a function is: ``python -m cudagrad.examples.trees``.
 
-Every sample is the syntax tree of a function, so every graph is another: as deep as the tree, as wide as its levels. All
-names, texts and numbers are left out; what is seen is the kinds of the nodes and how they hang together. A perceptron on
-the counts of the same kinds is trained beside it, on the same batches: what the structure adds is the difference.
+Every sample is the syntax tree of a function, so every graph is another: as deep as the tree, as wide as its levels.
+All names, texts and numbers are left out, since some would give the module away; what is seen is the kinds of the nodes
+and how they hang together. A perceptron on the counts of the same kinds is trained beside it, on the same batches: what
+the structure adds is the difference.
 """
 
 import ast
@@ -138,12 +139,12 @@ def to_device(forest, device):
 class TreeLSTM(nn.Module):
     """The scores of a tree's classes from the state of its root, made from those of its children, and so on down.
 
-    The children of a node are summed, with a forget gate each. One level of all trees of a batch is done at a time, from
-    the deepest up: the loop runs as often as the deepest tree of this batch has levels.
+    The children of a node are summed, with a forget gate each. One level of all trees of a batch is done at a time,
+    from the deepest up: the loop runs as often as the deepest tree of this batch has levels.
 
     Shapes      forest of B trees -> [B, classes]
-    Source      Tai, Socher & Manning 2015, Improved Semantic Representations From Tree-Structured Long Short-Term Memory
-                Networks, equations 2 to 8
+    Source      Tai, Socher & Manning 2015, Improved Semantic Representations From Tree-Structured Long Short-Term
+                Memory Networks, equations 2 to 8
     """
 
     def __init__(self, kinds, roles, classes, width=64, dropout=0.2):
