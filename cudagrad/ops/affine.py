@@ -2,7 +2,7 @@
 
 import functools
 
-from .. import errors
+from .. import dtypes, errors
 from ..backend import xp_of
 from ..core.op import TABLE, op
 from ..core.tensor import wrap
@@ -285,4 +285,6 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None, out_dtype=None)
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * outer(vec1, vec2): vec1 [M], vec2 [N], input broadcastable to [M,N]."""
     product = vector("addr", "vec1", vec1).reshape(-1, 1) * vector("addr", "vec2", vec2)
-    return _added("addr", input, product, beta, alpha, out)
+    result = _added("addr", input, product, beta, alpha, None)
+    both_bool = input.dtype is product.dtype is dtypes.bool
+    return placed("addr", result.bool() if both_bool else result, out)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import errors
-from ..core.op import op
+from ..core.op import TABLE, op
 from ..core.tensor import Size, Tensor
 from .checks import ndim_of
 from .sizes import laid_over, sizes_of
@@ -157,7 +157,10 @@ def sum_to_size(input, *size):
     fresh = len(have) - len(shape)
     if fresh < 0 or any(n not in (1, m) for n, m in zip(shape, have[fresh:])):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(have)}}}.")
-    return input if shape == have else sum_to(input, shape=shape)
+    if shape == have and shape:
+        return input
+    whole = input if input.dtype.category >= 2 else input.long()  # sums of integers are int64
+    return TABLE["sum"].call(whole) if not shape else sum_to(whole, shape=shape)
 
 
 METHODS = ("broadcast_to", "expand", "expand_as", "sum_to_size")

@@ -155,11 +155,11 @@ def least_squares(xp, x, y, *, rcond):
     return xp.matmul(vh.conj().swapaxes(-1, -2), inner), rank, s
 
 
-def lstsq(A, B, rcond=None, *, driver=None):
+def lstsq(A, B, rcond=None, *, driver=None, out=None):
     """The shortest X that makes |A X - B| least, and residuals, rank, singular values as the driver gives them.
 
     Shapes      A [...,M,N], B [...,M,K] or [...,M] -> solution [...,N,K] or [...,N]
-    Derivative  of the solution, through the pseudo-inverse
+    Derivative  of the solution, through the pseudo-inverse, and of the residuals
     Raises      RuntimeError where shapes or dtypes do not fit, for an unknown driver
     Differs     all drivers go by singular values, so 'gels' too copes with dependent columns
     """
@@ -172,18 +172,20 @@ def lstsq(A, B, rcond=None, *, driver=None):
         first = f"{name}: input.size(-2) should match other.size({dim})"
         raise RuntimeError(errors.text(first, f"got input {tuple(A.shape)}, other {tuple(B.shape)}"))
     X, rank, s = least_squares(A, right, rcond=_plain(rcond))
+    real = A.dtype.to_real()
     driver = driver or "gelsy"
-    empty, no_rank = A.new_empty((0,)), wrap(xp_of(A.array).empty(0, np.int64))
-    residuals = empty
+    empty, no_rank = A.new_empty((0,), dtype=real), wrap(xp_of(A.array).empty(0, np.int64))
+    residuals = A.flatten()[:0].real if A.is_complex() else A.flatten()[:0]  # empty, but of A's graph
     if driver != "gelsy" and A.shape[-2] > A.shape[-1] and bool((rank == A.shape[-1]).all()):
-        left = A.detach() @ X.detach() - right.detach()
+        left = A @ X - right
         residuals = (left * left.conj()).real.sum(-2) if left.is_complex() else (left * left).sum(-2)
-    return _Lstsq(
+    result = _Lstsq(
         X.squeeze(-1) if vector else X,
         residuals,
         rank if driver != "gels" else no_rank,
         s.detach() if driver in ("gelsd", "gelss") else empty,
     )
+    return placed("linalg_lstsq", result, out)
 
 
 def _check_lstsq(name, A, B, driver):

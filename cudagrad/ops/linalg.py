@@ -6,7 +6,7 @@ import operator
 import numpy as np
 
 from ..backend import xp_of
-from ..core.op import op
+from ..core.op import TABLE, op
 from ..core.tensor import wrap
 from .linalg_checks import (
     _LinAlgError,
@@ -284,7 +284,9 @@ def linalg_matrix_power(A, n, *, out=None):
         if n:
             base = base @ base
     if result is None:
-        result = wrap(xp_of(A.array).eye(A.shape[-1], dtype=A.array.dtype)).expand(A.shape).clone()
+        xp = xp_of(A.array)
+        nothing = TABLE["only"].raw(A, wrap(xp.zeros((), bool)))  # with A's place in the graph
+        result = nothing + wrap(xp.eye(A.shape[-1], dtype=A.array.dtype))
     elif result is A:
         result = A.clone()
     return placed("linalg_matrix_power", result, out)
@@ -370,15 +372,22 @@ def exponential(xp, x):
 def matrix_exp(input):
     """The matrix exponentials sum_k input^k / k! of square matrices [...,N,N].
 
+    Dtypes      floating or complex; half types are computed in float32
     Raises      RuntimeError where input is not square, or neither floating nor complex
     """
+    a_tensor("linalg.matrix_exp", input)
+    if input.ndim < 2:
+        raise RuntimeError("linalg.matrix_exp: The input tensor A must have at least 2 dimensions.")
+    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
+        return matrix_exp(input.float()).to(input.dtype)
     square_matrices("linalg.matrix_exp", input)
     return exponential(input)
 
 
 def vecdot(x, y, *, dim=-1, out=None):
     """sum conj(x) * y over ``dim``; the other axes broadcast."""
-    floating("linalg.vecdot", x)
+    if x.dtype.itemsize != 2 or x.dtype.category < 2:
+        floating("linalg.vecdot", x)
     return placed("linalg_vecdot", ((x.conj() if x.is_complex() else x) * y).sum(dim), out)
 
 

@@ -40,12 +40,17 @@ def eliminate(xp, a, pivot=True):
 
 def _swap_largest(xp, a, order, k):
     """Bring the row with the largest entry of column k, at or below k, to place k."""
-    best = xp.abs(a[..., k:, k]).argmax(-1) + k
+    best = _size(xp, a[..., k:, k]).argmax(-1) + k
     rows = xp.broadcast_to(xp.arange(a.shape[-2]), a.shape[:-1]).copy()
     xp.put_along_axis(rows, best[..., None], k, -1)
     rows[..., k] = best
     a[...] = xp.take_along_axis(a, rows[..., None], -2)
     order[...] = xp.take_along_axis(order, rows, -1)
+
+
+def _size(xp, x):
+    """What LAPACK compares pivots by: |x|, of complex numbers the sum of that of both parts."""
+    return xp.abs(x.real) + xp.abs(x.imag) if x.dtype.kind == "c" else xp.abs(x)
 
 
 def _pivots_of(xp, order):

@@ -32,7 +32,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     Differs     no overflow: PyTorch's is inf below about -88
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    return reduced(TABLE["softplus_of"].raw(-target * input), reduction)
+    return reduced(TABLE["softplus_of"].raw(input * -target), reduction)
 
 
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
@@ -81,8 +81,8 @@ def _classes(scores):
 
 
 def _check_scores(input):
-    """(N,C) or (C), C not 0."""
-    if input.ndim not in (1, 2) or input.shape[-1] == 0:
+    """(N,C) or (C), C not 0; a scalar counts as (1)."""
+    if input.ndim > 2 or (input.ndim and input.shape[-1] == 0):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
         )
@@ -94,7 +94,9 @@ def _check_multi_margin(input, target, p, weight):
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     _check_scores(input)
-    count, classes = (input.shape[0] if input.ndim == 2 else 1), input.shape[-1]
+    count, classes = (input.shape[0] if input.ndim == 2 else 1), input.shape[-1] if input.ndim else 1
+    if weight is not None and weight.array.size != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     if target.ndim > 1 or target.array.size != count:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
@@ -102,8 +104,6 @@ def _check_multi_margin(input, target, p, weight):
         )
     if target.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
-    if weight is not None and weight.array.size != classes:
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     if count and bool(((target < 0) | (target >= classes)).any()):
         raise RuntimeError("target out of range")
 
@@ -117,7 +117,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_multi_margin(input, target, p, weight)
-    scores = input.reshape(-1, input.shape[-1])
+    scores = input.reshape(-1, input.shape[-1] if input.ndim else 1)
     scores = scores.float() if scores.dtype.itemsize == 2 else scores  # differences of scores lose digits
     index = target.reshape(-1, 1)
     over = (margin - scores.gather(1, index) + scores).relu()
@@ -143,7 +143,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     _check_scores(input)
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    classes = input.shape[-1]
+    classes = input.shape[-1] if input.ndim else 1
     if bool(((target < -1) | (target >= classes)).any()):
         raise RuntimeError("argument #2 'target' is out of range")
     scores, labels = input.reshape(-1, classes), target.reshape(-1, classes).long()

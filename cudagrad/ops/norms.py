@@ -167,6 +167,8 @@ def _matrix_norm(name, A, ord, rows, columns, keepdim):
         if abs(ord) == 1:
             rows, columns = columns, rows
         sums = vector_norm(A, 1, columns, keepdim=True)
+        if ord > 0 and sums.shape[rows] == 0:  # sums are not negative: the largest of none of them is 0
+            sums = vector_norm(A, 1, (rows, columns), keepdim=True)
         result = (sums.amax if ord > 0 else sums.amin)((rows, columns), keepdim=False)
     else:
         raise RuntimeError(f"{name}: Order {ord} not supported.")

@@ -27,7 +27,8 @@ def placed(name, result, out):
         return result
     function = types.SimpleNamespace(name=name)
     if isinstance(result, tuple):
-        return type(result)(*(into(o, function, r) for o, r in zip(out, result, strict=True)))
+        written = [into(o, function, r) for o, r in zip(out, result, strict=True)]
+        return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
     return into(out, function, result)
 
 

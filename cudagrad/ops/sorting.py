@@ -1,5 +1,7 @@
 """Orders: sorting, the largest and the k-th, and searching in what is sorted."""
 
+import math
+
 import numpy as np
 
 from .. import dtypes, errors
@@ -162,9 +164,11 @@ def search(xp, x, y, *, right):
     x, y = _comparable(x), _comparable(y)
     if x.ndim == 1:
         return xp.searchsorted(x, y, side=side).astype(np.int64, copy=False)
-    rows, wanted = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
+    if not y.size:
+        return xp.zeros(y.shape, np.int64)
+    rows, wanted = x.reshape(math.prod(x.shape[:-1]), -1), y.reshape(-1, y.shape[-1])
     found = [xp.searchsorted(row, w, side=side) for row, w in zip(rows, wanted)]
-    return xp.stack(found).reshape(y.shape).astype(np.int64, copy=False) if found else xp.zeros(y.shape, np.int64)
+    return xp.stack(found).reshape(y.shape).astype(np.int64, copy=False)
 
 
 def _right_of(right, side):

@@ -220,11 +220,14 @@ def _laid_out(values, q, shape, d, keepdim):
 # ---- counts
 
 
-def _range_of(xp, name, x, low, high):
-    if low == high and x.size:
+def _range_of(xp, name, x, low, high, half=1):
+    """The range to count in: as given, else x's own; where it is one place, from ``half`` below to ``half`` above."""
+    if (low is None or (low == high and name == "histc")) and x.size:
         low, high = float(x.min()), float(x.max())
+    if low is None:
+        low, high = 0, 1
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = low - half, high + half
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.{name}: range of [{low:g}, {high:g}] is not finite")
     if low > high:
@@ -268,7 +271,7 @@ def counted(xp, x, edges=None, weight=None, *, bins, low, high, density):
     """The histogram of x between ``edges``, or in ``bins`` equal parts of [low, high], and those edges."""
     line = x.reshape(-1)
     if edges is None:
-        low, high = _range_of(xp, "histogram", line, low, high)
+        low, high = _range_of(xp, "histogram", line, low, high, 0.5)
         edges = xp.linspace(low, high, bins + 1).astype(x.dtype)
         place = _even_bins(xp, line, bins, low, high)
     else:
@@ -294,7 +297,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     else:
         if bins < 1:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-        low, high = range or (0, 0)
+        low, high = range or (None, None)
         result = TABLE["counted"].raw(input, None, weight, bins=bins, low=low, high=high, density=density)
     return placed("histogram", _Histogram(*result), out)
 

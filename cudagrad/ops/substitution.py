@@ -1,5 +1,7 @@
 """Triangular systems, Cholesky factors and what they solve."""
 
+import math
+
 import numpy as np
 
 from ..backend import xp_of
@@ -115,7 +117,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     """
     square_matrices("linalg.cholesky_ex", A)
     array = A.array
-    orders = [failing_minor(a) for _, a in each(array)]
+    orders = [failing_minor(a) for _, a in each(array)] if array.size else [0] * math.prod(array.shape[:-2])
     info = wrap(xp_of(array).asarray(np.array(orders, np.int32).reshape(array.shape[:-2])))
     if not any(orders):
         L = linalg_cholesky(A, upper=upper)

@@ -53,6 +53,7 @@ def linalg_vander(x, *, N=None):
     if (N if N is not None else (x.shape[-1] if x.ndim else 0)) <= 1:
         raise RuntimeError("N must be greater than 1.")
     N = x.shape[-1] if N is None else N
+    x = x if x.ndim else x.reshape(1)
     from .joining import cat
 
     powers = x.unsqueeze(-1).expand(*x.shape, N - 1).cumprod(-1)
@@ -77,7 +78,9 @@ def householder_product(A, tau, *, out=None):
             "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]"
         )
     eye = wrap(xp_of(A.array).eye(m, n, dtype=A.array.dtype))
-    V, Q = A.tril(-1) + eye, eye.expand(A.shape)
+    V, Q = A.tril(-1) + eye, TABLE["null"].raw(A) + eye
+    if not tau.shape[-1]:
+        Q = Q + tau.sum(-1)[..., None, None]  # nothing, but of tau's graph
     for i in reversed(range(tau.shape[-1])):
         v = V[..., i : i + 1]  # [..., M, 1]
         Q = Q - tau[..., i, None, None] * (v @ (v.mH @ Q))

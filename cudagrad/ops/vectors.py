@@ -5,7 +5,7 @@ import warnings
 from .. import errors
 from ..core.op import TABLE, op
 from ..core.promote import promote_all
-from ..core.tensor import check_dim
+from ..core.tensor import Tensor, check_dim
 from .arithmetic import sub
 from .casting import to_dtype
 from .norms import vector_norm
@@ -122,26 +122,26 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     w = relative if repeated is None else repeated if relative is None else repeated * relative
     if w is not None and w.dtype.category < 2:
         w = to_dtype(w, x.dtype.to_real()) if x.dtype.category > 1 else w * 1.0
-    total = count if w is None else float(w.array.sum())
+    total = count if w is None else TABLE["sum"].call(w)
     divisor = _divisor(total, w, relative, correction)
     away = x - _mean_of(x, w, total)
     scaled = away if w is None else away * w
     result = TABLE["matmul"].call(scaled, TABLE["conj"].call(away).t()) / divisor
-    return result if input.ndim == 2 else TABLE["reshape"].raw(result, shape=())
+    return TABLE["reshape"].raw(result, shape=()) if x.shape[0] == 1 else result
 
 
 def _divisor(total, w, relative, correction):
     if relative is not None and correction:
-        total = total - correction * float((w.array * relative.array).sum()) / total
+        total = total - correction * TABLE["sum"].call(w * relative) / total
     else:
         total = total - correction
-    if total <= 0:
+    if bool(total <= 0):
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,
             stacklevel=3,
         )
-    return max(total, 0)
+    return total.clamp(min=0) if isinstance(total, Tensor) else max(total, 0)
 
 
 def _mean_of(x, w, total):
