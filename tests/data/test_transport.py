@@ -42,8 +42,7 @@ def passed(pair, value):
 def released(pair):
     """Give the sender back what the receiver released; the numbers."""
     sender, receiver = pair
-    numbers = list(receiver.released)
-    receiver.released.clear()
+    numbers = receiver.released()
     sender.free(numbers)
     return numbers
 

@@ -66,7 +66,7 @@ class Processes:
     def send(self, worker_id, message):
         """Give a worker a task, and the segments it may use again."""
         receiver = self.receivers[worker_id]
-        free = [receiver.released.popleft() for _ in range(len(receiver.released))]
+        free = receiver.released()
         try:
             receiver.connection.send((message, free))
         except OSError:

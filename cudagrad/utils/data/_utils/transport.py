@@ -128,7 +128,7 @@ def _copied(parts, memory):
 
 
 class Receiver:
-    """The user's end. ``released`` collects the numbers of segments that the sender may use again.
+    """The user's end of a connection, and the account of which segments its arrays still use.
 
     At most ``keep`` segments are lent to arrays at a time; beyond that arrays are copied, so that whoever keeps every
     batch does not run out of file handles.
@@ -136,7 +136,33 @@ class Receiver:
 
     def __init__(self, connection, keep):
         self.connection, self.keep = connection, keep
-        self.segments, self.released, self.lent = {}, collections.deque(), set()
+        self.segments, self.numbers = {}, []
+        self.lent, self.watched, self.died = {}, {}, collections.deque()
+
+    def released(self):
+        """The numbers of segments that the sender may use again, each told once."""
+        self._settle()
+        numbers, self.numbers = self.numbers, []
+        return numbers
+
+    def _settle(self):
+        """Take the arrays that died off the account."""
+        while self.died:
+            number = self.watched.pop(id(self.died.popleft()))[1]
+            self.lent[number] -= 1
+            if not self.lent[number]:
+                del self.lent[number]
+                self.numbers.append(number)
+
+    def _lend(self, number, buffers):
+        """Count the arrays over a segment: it is released when the last is gone.
+
+        The callback is a method of C, since Python's own would swallow a Ctrl-C that came while it ran.
+        """
+        self.lent[number] = len(buffers)
+        for b in buffers:
+            ref = weakref.ref(b, self.died.append)
+            self.watched[id(ref)] = ref, number
 
     def receive(self, wanted):
         """(head, value) of the next message; value is None and unread where ``wanted(head)`` is false.
@@ -156,7 +182,7 @@ class Receiver:
             finally:
                 os.close(handle)
         if not wanted(head):
-            self.released.append(number)
+            self.numbers.append(number)
             return head, None
         return head, self._unpacked(number, stream)
 
@@ -166,12 +192,12 @@ class Receiver:
             parts.append(np.ndarray((size,), np.uint8, buffer=memory, offset=at))
             at += -(-size // ALIGN) * ALIGN
         stream, *buffers = parts
+        self._settle()
         if len(self.lent) >= self.keep or not buffers:
             buffers = [b.copy() for b in buffers]
-            self.released.append(number)
+            self.numbers.append(number)
         else:
-            self.lent.add(number)
-            _Loan(self, number, buffers)
+            self._lend(number, buffers)
         return _loaded(stream, buffers)
 
 
@@ -180,20 +206,3 @@ def _loaded(stream, buffers):
         return pickle.loads(stream, buffers=buffers)
     except Exception:
         return ExceptionWrapper(where="while unpickling what a DataLoader worker sent")
-
-
-class _Loan:
-    """Counts the arrays over a segment; when the last is gone the segment is released."""
-
-    def __init__(self, receiver, number, buffers):
-        self.number, self.others = number, [None] * (len(buffers) - 1)
-        self.lent, self.released = receiver.lent, receiver.released
-        for b in buffers:
-            weakref.finalize(b, self.one_less).atexit = False
-
-    def one_less(self):
-        try:
-            self.others.pop()  # atomic, where counting down is not: arrays may die in several threads
-        except IndexError:
-            self.lent.discard(self.number)
-            self.released.append(self.number)
