@@ -146,14 +146,18 @@ def _meet_in_part(a, b):
         return False
     start, other = data_ptr(a), data_ptr(b)
     if start == other and a.nbytes == b.nbytes:
-        return a.strides != b.strides
+        return _steps(a) != _steps(b)
     return start < other + b.nbytes and other < start + a.nbytes
+
+
+def _steps(array):
+    return [(s, n) for s, n in zip(array.strides, array.shape) if n != 1]
 
 
 def _gapless(array):
     """Whether the elements lie in one piece of memory, in the order of some permutation of the axes."""
     expected = array.itemsize
-    for stride, length in sorted((s, n) for s, n in zip(array.strides, array.shape) if n != 1):
+    for stride, length in sorted(_steps(array)):
         if stride != expected:
             return False
         expected *= length
