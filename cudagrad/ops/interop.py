@@ -10,7 +10,7 @@ from ..backend.device import device as Device
 from ..core.inplace import bump, check_apart, check_writable, copy_history, overwrite, rebase
 from ..core.modes import MODE
 from ..core.op import TABLE
-from ..core.promote import wrong_type
+from ..core.promote import lift, wrong_type
 from ..core.tensor import Tensor, canonical, memory_of, wrap
 from .gathering import fill_number
 
@@ -178,7 +178,7 @@ def __array_ufunc__(input, ufunc, method, *inputs, **kwargs):
         raise TypeError(f"unsupported operand type(s) for {sign}: 'numpy.ndarray' and 'Tensor'")
     inputs = [_operand(v, input) for v in inputs]
     if not isinstance(inputs[0], Tensor):
-        inputs[0] = wrap(xp_of(input.array).asarray(inputs[0], dtype=_meeting(inputs[0], input)))
+        inputs[0] = lift(inputs[0], input, op)
     return op.call(*inputs)
 
 
@@ -190,12 +190,6 @@ def _operand(value, t):
     if isinstance(value, np.ndarray) and value.ndim:
         return wrap(canonical(value)).to(t.device)
     return value.item() if isinstance(value, (np.generic, np.ndarray)) else value
-
-
-def _meeting(value, t):
-    """The dtype in which a Python number meets tensor ``t``."""
-    category = dtypes.category_of_number(value)
-    return t.array.dtype if t.dtype.category >= category else dtypes.number_dtype(category).numpy
 
 
 def __cuda_array_interface__(input):

@@ -175,3 +175,8 @@ def test_every_pair_of_dtypes_meets_as_in_pytorch():
                 cg.ones(shape, dtype=getattr(cg, a)) * number,
             )
             assert str(want.dtype).replace("complex32", "complex64") == str(got.dtype), (a, shape, number)
+
+
+def test_a_complex_number_of_numpy_on_the_left_keeps_its_precision():
+    product = np.complex128(0.1 + 0.1j) * cg.ones(1, dtype=cg.float64)
+    assert product.dtype is cg.complex128 and product.tolist() == [0.1 + 0.1j]
