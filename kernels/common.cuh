@@ -21,6 +21,9 @@
 #define CG_V 1
 #define CG_K 0
 #endif
+#ifndef CG_B  // threads a block, which bounds the registers a thread may have
+#define CG_B 1024
+#endif
 
 using bfloat16 = __nv_bfloat16;
 using half_t = __half;

@@ -12,14 +12,15 @@ where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          P = min(max(power2(ceil(C, 4 * V)), 32), 1024)
          K = power2(ceil(C, V * P)) if ceil(C, V * P) <= (4 if V > 1 else 16) else 0
          R = 4 if P == 32 else 1
+         B = P * R
 launch   grid = ceil(N, R)   block = (P, R)   shared = 0
 bytes    2 * N * C * size_T + 2 * C * size_W + 2 * N * size_A
 flops    8 * N * C
 limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
-extern "C" __global__ void layer_norm_forward(const T* x, const W* w, const W* b, T* y, A* mean, A* rstd, int N, int C, A eps,
-                                              int centre) {
+extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x, const W* w, const W* b, T* y, A* mean,
+                                                                       A* rstd, int N, int C, A eps, int centre) {
   const int i = blockIdx.x * blockDim.y + threadIdx.y;
   if (i >= N) return;  // a whole warp at once: only rows of one warp share a block
   const long long start = (long long)i * C;  // N*C may pass 2^31
@@ -63,8 +64,9 @@ source   the derivative of layer_norm_forward
 shapes   g, x: T[N,C]   w: W[C] or null   mean: A[N] or null   rstd: A[N]   dx: T[N,C] or null   partial: A[2,Q,C] or null
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          P = min(max(power2(ceil(C, V)), 32), 1024)
-         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V <= 8 else 0
+         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V * size_A <= (32 if V > 1 else 16) else 0
          R = 4 if P == 32 else 1
+         B = P * R
          G = min(ceil(N, R), 2 * processors)
          Q = G * R
 launch   grid = G   block = (P, R)   shared = 0
@@ -73,8 +75,9 @@ flops    16 * N * C
 limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
-extern "C" __global__ void layer_norm_backward(const T* g, const T* x, const W* w, const A* mean, const A* rstd, T* dx,
-                                               A* partial, int N, int C, int Q) {
+extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_backward(const T* g, const T* x, const W* w, const A* mean,
+                                                                        const A* rstd, T* dx, A* partial, int N, int C,
+                                                                        int Q) {
   const int q = blockIdx.x * blockDim.y + threadIdx.y;
   A dw[CG_K ? CG_K : 1][CG_V] = {}, db[CG_K ? CG_K : 1][CG_V] = {};
   A* dw_at = partial + (long long)q * C;
@@ -142,7 +145,7 @@ flops    2 * Q * C
 limits   1 <= Q and 1 <= C and Q * C < 2**31
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
-extern "C" __global__ void layer_norm_columns(const A* partial, A* dw, A* db, int Q, int C) {
+extern "C" __global__ void __launch_bounds__(256) layer_norm_columns(const A* partial, A* dw, A* db, int Q, int C) {
   __shared__ A of_row[8][32];
   A* out = blockIdx.y ? db : dw;
   if (!out) return;

@@ -12,13 +12,14 @@ where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          P = min(max(power2(ceil(C, 4 * V)), 32), 1024)
          K = power2(ceil(C, V * P)) if ceil(C, V * P) <= (4 if V > 1 else 16) else 0
          R = 4 if P == 32 else 1
+         B = P * R
 launch   grid = ceil(N, R)   block = (P, R)   shared = 0
 bytes    2 * N * C * size_T
 flops    6 * N * C
 limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30
 used by  cudagrad/ops/softmax.py softmax, log_softmax
 */
-extern "C" __global__ void softmax_forward(const T* x, T* y, int N, int C, int log) {
+extern "C" __global__ void __launch_bounds__(CG_B) softmax_forward(const T* x, T* y, int N, int C, int log) {
   const int i = blockIdx.x * blockDim.y + threadIdx.y;
   if (i >= N) return;  // a whole warp at once: only rows of one warp share a block
   const long long start = (long long)i * C;  // N*C may pass 2^31
@@ -53,15 +54,16 @@ source   the derivative of softmax_forward
 shapes   g, y, dx: T[N,C]
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          P = min(max(power2(ceil(C, 2 * V)), 32), 1024)
-         K = power2(ceil(C, V * P)) if ceil(C, V * P) <= (2 if V > 1 else 8) else 0
+         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V * size_A <= (64 if V > 1 else 32) else 0
          R = 4 if P == 32 else 1
+         B = P * R
 launch   grid = ceil(N, R)   block = (P, R)   shared = 0
 bytes    3 * N * C * size_T
 flops    5 * N * C
 limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30
 used by  cudagrad/ops/softmax.py softmax, log_softmax
 */
-extern "C" __global__ void softmax_backward(const T* g, const T* y, T* dx, int N, int C, int log) {
+extern "C" __global__ void __launch_bounds__(CG_B) softmax_backward(const T* g, const T* y, T* dx, int N, int C, int log) {
   const int i = blockIdx.x * blockDim.y + threadIdx.y;
   if (i >= N) return;
   const long long start = (long long)i * C;

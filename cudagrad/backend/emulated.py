@@ -7,7 +7,7 @@ import numpy as np
 
 from . import adopt, emulator, kernels
 from .device import device
-from .kernels_launch import plan
+from .kernels_launch import complete
 
 DEVICE = device("emulated")
 
@@ -92,17 +92,9 @@ def to_host(array):
 
 def run(file, name, **given):
     """Launch entry ``name`` of ``file``; returns the arguments. A function given for an array makes it from letters."""
-    made = {k: v for k, v in given.items() if callable(v)}
-    if made:
-        letters = plan(
-            file, name, {k: v for k, v in given.items() if k not in made}, emulator.address, PROCESSORS
-        ).letters
-        given.update({k: build(letters) for k, build in made.items()})
-    emulator.run(plan(file, name, given, emulator.address, PROCESSORS))
+    plan, given = complete(file, name, given, emulator.address, emulator.PROCESSORS)
+    emulator.run(plan)
     return given
-
-
-PROCESSORS = emulator.PROCESSORS
 
 
 def text_module():

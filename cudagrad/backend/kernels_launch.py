@@ -8,6 +8,7 @@ from .kernels_header import SCALARS, ctype, entries, value
 
 MOST_THREADS = 1024
 TYPE_LETTERS = ("T", "W", "A")
+SEEN = ("V", "K", "B")  # letters that reach the source, as CG_V, ...
 
 
 class Unfit(Exception):
@@ -29,6 +30,16 @@ class Plan:
     def cost(self, field):
         """The entry's ``bytes`` or ``flops`` for these arrays."""
         return value(self.entry.launch[field], self.letters)
+
+
+def complete(file, name, given, address, processors):
+    """``(plan, given)``, where a function given for an array has made it from the letters of the others."""
+    made = {k: v for k, v in given.items() if callable(v)}
+    if made:
+        others = {k: v for k, v in given.items() if k not in made}
+        letters = plan(file, name, others, address, processors).letters
+        given = {**others, **{k: build(letters) for k, build in made.items()}}
+    return plan(file, name, given, address, processors), given
 
 
 def plan(file, name, given, address, processors):
@@ -60,7 +71,7 @@ def plan(file, name, given, address, processors):
     if unknown:
         raise TypeError(f"{name}: has no argument {', '.join(sorted(unknown))}")
     macros = [("CG_" + letter, ctype(types.get(letter, np.dtype("f4")))) for letter in TYPE_LETTERS]
-    macros += [("CG_" + letter, str(int(letters[letter]))) for letter in entry.where if letter in ("V", "K")]
+    macros += [("CG_" + letter, str(int(letters[letter]))) for letter in entry.where if letter in SEEN]
     return Plan(entry, tuple(macros), grid, block, shared, arguments, letters)
 
 

@@ -146,13 +146,18 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
+def _seen(macros):
+    """Without the threads a block, which bound registers on a GPU and would only be one more build here."""
+    return tuple(m for m in macros if m[0] != "CG_B")
+
+
 def run(plan, extra=()):
     """Run a ``kernels_launch.Plan``; its output arrays are written. ``extra``: more options for the compiler.
 
     Raises      KernelError
     """
     entry, now = plan.entry, _current.settings
-    path, library = _loaded(entry.file, stamp(entry.file), plan.macros, now.check, tuple(extra))
+    path, library = _loaded(entry.file, stamp(entry.file), _seen(plan.macros), now.check, tuple(extra))
     arguments = (_Argument * len(plan.arguments))()
     held = [_argument(a, p, v) for a, p, v in zip(arguments, entry.parameters, plan.arguments)]
     message = ctypes.create_string_buffer(4096)

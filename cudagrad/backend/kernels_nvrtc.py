@@ -1,0 +1,101 @@
+"""A `.cu` file as a cubin for one GPU architecture, by NVRTC and CuPy; no GPU and no driver are needed."""
+
+import functools
+import re
+from pathlib import Path
+
+from . import kernels_cache
+from .kernels_path import kernels_path
+
+# Every function is the device's unless it says otherwise. Denormals stay and division is exact, as on the CPU.
+OPTIONS = ("--std=c++17", "-default-device", "-lineinfo", "--ptxas-options=-v")
+
+ARCHITECTURES = ("75", "80", "86", "89", "90", "90a", "100", "120")
+
+
+@functools.cache
+def compiler():
+    """(module, version) of NVRTC; RuntimeError in one sentence where CuPy or the library is missing."""
+    try:
+        from cupy_backends.cuda.libs import nvrtc
+
+        return nvrtc, nvrtc.getVersion()
+    except (ImportError, RuntimeError, OSError) as error:
+        raise RuntimeError(
+            "CUDA kernels are built with CuPy and NVRTC, which are not both installed: "
+            f"pip install 'cudagrad-cupy[cuda12]' ({str(error).splitlines()[0]})"
+        ) from None
+
+
+@functools.cache
+def _includes():
+    """Folders of CUDA's own headers: those that CuPy carries, and the runtime's."""
+    import cupy
+    from cuda.pathfinder import find_nvidia_header_directory
+
+    places = [Path(cupy.__file__).parent / "_core/include/cupy/_cccl/libcudacxx"]
+    runtime = find_nvidia_header_directory("cudart")
+    return [str(p) for p in (*places, runtime) if p]
+
+
+def cubin(file, macros, architecture):
+    """The path of the cubin of a file of ``kernels/``, or one named by its whole path, for ``"90a"`` or the like.
+
+    Raises      RuntimeError with the compiler's words for a source that does not compile
+    """
+    return _built(file, macros, architecture)[0]
+
+
+def resources(file, macros, architecture):
+    """Entry -> {"registers", "spills" (bytes stored and loaded), "shared" (static bytes)}, as ptxas tells them."""
+    return _read(_built(file, macros, architecture)[1].read_text())
+
+
+def _built(file, macros, architecture):
+    _, version = compiler()
+    source = kernels_path() / file
+    contents = kernels_cache.sources(source, [kernels_path()])
+    options = [*OPTIONS, f"-arch=sm_{architecture}", *(f"-D{k}={v}" for k, v in macros)]
+    name = kernels_cache.key("nvrtc", version, options, contents)
+    log = kernels_cache.folder() / "kernels" / f"{name}.log"
+
+    def build(path):
+        code, told = _compile(source, options)
+        path.write_bytes(code)
+        path.with_suffix(".log").write_text(told)
+        path.with_suffix(".log").replace(log)
+
+    path = kernels_cache.built(name, ".cubin", build)
+    if not log.is_file():  # removed by hand: the cubin is made once more, for its log
+        (kernels_cache.folder() / "kernels" / name).unlink()
+        path = kernels_cache.built(name, ".cubin", build)
+    return path, log
+
+
+def _compile(source, options):
+    """(code, log) of a source."""
+    nvrtc, _ = compiler()
+    given = [*options, f"-I{kernels_path()}", f"-I{Path(source).parent}", *(f"-I{p}" for p in _includes())]
+    program = nvrtc.createProgram(Path(source).read_text(encoding="utf-8"), Path(source).name, (), ())
+    try:
+        try:
+            nvrtc.compileProgram(program, given)
+        except nvrtc.NVRTCError:
+            told = nvrtc.getProgramLog(program)
+            raise RuntimeError(f"{Path(source).name} does not compile with {' '.join(options)}:\n{told}") from None
+        return nvrtc.getCUBIN(program), nvrtc.getProgramLog(program)
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def _read(log):
+    found = {}
+    for part in re.split(r"Compiling entry function ", log)[1:]:
+        name = re.match(r"'(\w+)'", part)[1]
+        spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", part)
+        found[name] = {
+            "registers": int(re.search(r"Used (\d+) registers", part)[1]),
+            "spills": sum(map(int, spills.groups())) if spills else 0,
+            "shared": int(m[1]) if (m := re.search(r"(\d+) bytes smem", part)) else 0,
+        }
+    return found

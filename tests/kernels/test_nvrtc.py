@@ -1,0 +1,115 @@
+"""Kernels built for GPUs by NVRTC, without one: every architecture, registers within their budget, nothing spilled."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cudagrad.backend import kernels_nvrtc
+from cudagrad.backend.kernels_header import entries
+from cudagrad.backend.kernels_launch import plan
+from cudagrad.backend.kernels_path import kernels_path
+
+from .common import DTYPES, probe
+
+FILES = sorted(p.name for p in kernels_path().glob("*.cu"))
+BUDGET = Path(__file__).with_name("budget.tsv")
+REGISTERS = 65536  # of a multiprocessor, on every architecture here
+
+
+def _why_not():
+    try:
+        kernels_nvrtc.compiler()
+    except RuntimeError as reason:
+        return str(reason).splitlines()[0]
+
+
+needs_nvrtc = pytest.mark.skipif(_why_not() is not None, reason=str(_why_not()))
+
+
+def rows():
+    with open(BUDGET, encoding="utf-8", newline="") as lines:
+        return [
+            (r["file"], r["entry"], r["dtype"], int(r["C"]), int(r["registers"]))
+            for r in csv.DictReader(lines, delimiter="\t")
+        ]
+
+
+def macros_of(file, name, dtype, c, processors=132):
+    """What the header asks to be built for rows of ``c`` elements on 16-byte addresses."""
+    entry, sums = entries(file)[name], np.dtype("f8") if dtype == np.dtype("f8") else np.dtype("f4")
+    sizes = {"N": 64, "C": c, "Q": 8, "2": 2}
+    given = {p.name: 1 for p in entry.parameters if not p.pointer and p.name not in sizes}
+    for p in entry.parameters:
+        if p.pointer and not {"Q"} & set(p.dims) or p.pointer and "Q" not in entry.where:
+            given[p.name] = np.empty([sizes[d] for d in p.dims], sums if p.type == "A" else dtype)
+    return plan(file, name, given, lambda a: 0, processors).macros
+
+
+def test_every_entry_has_a_row_in_the_budget():
+    named = {(file, name) for file in FILES for name in entries(file)}
+    assert {row[:2] for row in rows()} == named
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("architecture", kernels_nvrtc.ARCHITECTURES)
+def test_every_entry_keeps_its_budget_of_registers(architecture):
+    over = []
+    for file, name, dtype, c, budget in rows():
+        macros = macros_of(file, name, DTYPES[dtype], c)
+        told = kernels_nvrtc.resources(file, macros, architecture)[name]
+        threads = int(dict(macros).get("CG_B", 256))
+        if told["registers"] > budget or told["spills"] or told["registers"] * threads > REGISTERS:
+            over.append((name, dtype, c, told))
+    assert not over
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("c", [8192, 16384, 40000, 4099])
+def test_the_longest_rows_spill_nothing(dtype, c):
+    for file, name in {row[:2] for row in rows()}:
+        macros = macros_of(file, name, DTYPES[dtype], c)
+        assert kernels_nvrtc.resources(file, macros, "90")[name]["spills"] == 0, name
+
+
+@needs_nvrtc
+def test_a_source_that_does_not_compile_shows_nvrtcs_words(tmp_path):
+    macros = (("CG_T", "float"), ("CG_W", "float"), ("CG_A", "float"))
+    with pytest.raises(RuntimeError, match=r"probe\.cu does not compile with .*\n.*nonsense"):
+        kernels_nvrtc.cubin(probe(tmp_path, "nonsense;"), macros, "80")
+
+
+@needs_nvrtc
+def test_a_cubin_is_cached_for_its_architecture_and_types(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDAGRAD_CACHE", str(tmp_path / "cache"))
+    file = probe(tmp_path, "y[threadIdx.x] = x[threadIdx.x];")
+    macros = (("CG_T", "float"), ("CG_W", "float"), ("CG_A", "float"))
+    first = kernels_nvrtc.cubin(file, macros, "80")
+    assert first.read_bytes()[:4] == b"\x7fELF"
+    monkeypatch.setattr(kernels_nvrtc, "_compile", lambda *given: pytest.fail("built again"))
+    assert kernels_nvrtc.cubin(file, macros, "80") == first
+    with pytest.raises(pytest.fail.Exception):
+        kernels_nvrtc.cubin(file, macros, "90")
+
+
+def test_without_nvrtc_one_sentence_says_what_to_install(monkeypatch):
+    import builtins
+
+    real = builtins.__import__
+
+    def missing(name, *given, **named):
+        if name.startswith("cupy"):
+            raise ImportError("No module named 'cupy_backends'")
+        return real(name, *given, **named)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    kernels_nvrtc.compiler.cache_clear()
+    try:
+        with pytest.raises(
+            RuntimeError, match="CUDA kernels are built with CuPy and NVRTC, which are not both installed"
+        ):
+            kernels_nvrtc.compiler()
+    finally:
+        kernels_nvrtc.compiler.cache_clear()
