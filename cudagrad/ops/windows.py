@@ -70,13 +70,16 @@ def overlap(sizes, where):
 
 
 def cut(xp, x, sizes, where):
-    """The adjoint of ``padded``: the part of [..., *reach] within axes of length ``sizes``, 0 where there is none."""
+    """The adjoint of ``padded``: the part of [..., *reach] within axes of length ``sizes``, 0 where there is none.
+
+    Contiguous, so that gradients and transposed convolutions can be viewed.
+    """
     if where.reach == sizes and not any(where.before):
         return x
     into, taken = overlap(sizes, where)
     inner = x[(..., *into)]
     if all(t.stop == n for t, n in zip(taken, sizes)):
-        return inner
+        return xp.ascontiguousarray(inner)
     out = xp.zeros((*x.shape[: x.ndim - where.ndim], *sizes), x.dtype)
     out[(..., *taken)] = inner
     return out

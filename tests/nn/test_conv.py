@@ -125,6 +125,25 @@ def test_the_result_can_be_viewed():
         assert out.is_contiguous() and out.view(shape[0], -1).shape[0] == shape[0]
 
 
+@pytest.mark.parametrize("create_graph", (False, True))
+@pytest.mark.parametrize(
+    "layer",
+    (
+        nn.Conv1d(4, 2, 3, padding=1),
+        nn.Conv1d(4, 4, 3, stride=2, padding=1, groups=4),
+        nn.ConvTranspose1d(4, 2, 4, stride=2, padding=1, bias=False),
+        nn.MaxPool1d(3, 2, 1),
+        nn.AvgPool1d(3, 2, 1),
+    ),
+)
+def test_what_padding_is_cut_from_can_be_viewed(layer, create_graph):
+    """A gradient penalty flattens the gradient of an image: ``gradient.view(len(gradient), -1)``."""
+    x = cg.randn(2, 4, 8, requires_grad=True)
+    out = layer(x)
+    (gradient,) = cg.autograd.grad(out, x, cg.ones(out.shape), create_graph=create_graph)
+    assert out.view(2, -1).shape == (2, out[0].numel()) and gradient.view(2, -1).shape == (2, 32)
+
+
 def test_a_copy_is_apart_and_keeps_its_options():
     layer = nn.Conv2d(2, 3, 3, padding=1, padding_mode="circular")
     twin = copy.deepcopy(layer)
