@@ -3,10 +3,10 @@
 from ..core.backward import backward, grad
 from ..core.function import Function, FunctionCtx
 from ..core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
-from ..core.tensor import Tensor as Variable
 from . import function, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .variable import Variable
 
 __all__ = [
     "Function",
