@@ -41,6 +41,8 @@ def _check(name, input, output_size, kind):
     if not isinstance(input, Tensor):
         raise not_tensor(TABLE["apply_taps"], input)
     ndim, shape = int(name[-2]), list(input.shape)
+    if ndim > 1 and isinstance(output_size, (tuple, list)) and input.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if input.ndim not in (ndim + 1, ndim + 2):
         if ndim == 1:
             raise RuntimeError(
@@ -56,6 +58,9 @@ def _check(name, input, output_size, kind):
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape} "
                 f"with dimension {axis} being empty"
             )
+    if min(counts) < 0 and kind == "max":
+        made = [*shape[: input.ndim - ndim], *counts]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(counts)}: {made}")
     if min(counts) < 0:
         inner = ", ".join(map(str, counts))
         raise RuntimeError(

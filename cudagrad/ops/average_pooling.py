@@ -59,7 +59,8 @@ def avg_pool(xp, x, *, where, include_pad, override):
             total += source[_slide(axis, k, where, a)]
     divisor = _divisor(xp, where, sizes, include_pad, override, x.dtype)
     if x.dtype.kind in "iu":
-        return xp.where(total < 0, -(-total // divisor), total // divisor).astype(x.dtype)
+        quotient = xp.abs(total) // abs(divisor)  # rounded towards zero
+        return xp.where((total < 0) != (divisor < 0), -quotient, quotient).astype(x.dtype)
     return total / divisor
 
 
@@ -92,8 +93,8 @@ def _pool(name, ndim, input, kernel_size, stride, padding, ceil_mode, include_pa
     check_kind(kernel, stride, (1,) * ndim)
     if override == 0:
         raise RuntimeError("divisor must be not zero")
-    check_sizes(name, input, ndim)
     check_padding(kernel, padding, (1,) * ndim)
+    check_sizes(name, input, ndim)
     if ndim == 3 and any(n < k for n, k in zip(input.shape[-3:], kernel)):
         t, h, w = input.shape[-3:]
         came = f"input image (T: {t} H: {h} W: {w})"

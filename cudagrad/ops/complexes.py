@@ -107,7 +107,12 @@ def complex(real, imag, *, out=None):
     Shapes      broadcast
     Dtypes      float32 or float64, the same for both; out complex64 or complex128
     """
-    return TABLE["joined"].raw(*_two_floats("complex", real, imag), out=out)
+    real, imag = _two_floats("complex", real, imag)
+    made = real.dtype.to_complex()
+    if out is not None and out.dtype is not made:
+        given = f"{made.legacy} but got scalar type {out.dtype.legacy} for argument 'out'"
+        raise RuntimeError(f"Expected object of scalar type {given}")
+    return TABLE["joined"].raw(real, imag, out=out)
 
 
 @op(

@@ -116,7 +116,7 @@ def _check_arguments(stride, padding, dilation, groups, output_padding=(0,)):
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
     if min(dilation) <= 0:
-        raise RuntimeError("non-positive dilation is not supported")
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
 
@@ -138,6 +138,8 @@ def _check_tensors(name, input, weight, bias):
             raise not_tensor(TABLE["convolution"], input, weight)
     if bias is not None and not isinstance(bias, Tensor):
         raise TypeError(f"{name}(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
+    if weight.ndim < 3:
+        raise RuntimeError(errors.text("weight should have at least three dimensions", f"got {tuple(weight.shape)}"))
 
 
 def _batched(name, input, ndim):
@@ -228,6 +230,9 @@ def _convolve(name, ndim, input, weight, bias, stride, padding, dilation, groups
     x, unbatched = _batched(name, input, ndim)
     stride, dilation = several(stride, ndim), several(dilation, ndim)
     axes = weight.ndim - 2
+    if isinstance(padding, str) and axes != ndim:
+        need = f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{list(weight.shape)}"
+        raise RuntimeError(f"{need}, but got {x.ndim}-dimensional input of size {list(x.shape)} instead")
     stride, dilation = _spatial(stride, "stride", axes), _spatial(dilation, "dilation", axes)
     pairs = _pairs(padding, tuple(weight.shape[2:]), stride, dilation)
     _check_arguments(stride, [p for pair in pairs for p in pair], dilation, groups)

@@ -1,5 +1,6 @@
 """Tensors from nothing: filled or empty, by size or like another tensor."""
 
+from .. import errors
 from ..core.tensor import Tensor, strided
 from .factory import (
     build,
@@ -138,8 +139,12 @@ def empty_permuted(
             f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
             f"{len(size)} is not equal to len(physical_layout) = {len(order)}"
         )
-    if sorted(order) != [*range(len(size))]:
-        raise RuntimeError(f"Duplicate or out of range dim in physical_layout: {order}")
+    for i, dim in enumerate(order):
+        if not 0 <= dim < len(size):
+            between = f"(expected to be between 0 and {len(size) - 1}, but got {dim} at index {i})"
+            raise RuntimeError(f"Dimension out of range {between}.  NB: negative dims not currently supported")
+    if len(set(order)) < len(order):
+        raise RuntimeError(errors.text("Duplicate dim not allowed", f"got {order}"))
     array = build(target_of(device, layout), lambda xp: xp.empty(tuple(size[i] for i in order), d.numpy))
     return finish(array.transpose([order.index(i) for i in range(len(order))]), requires_grad, pin_memory)
 

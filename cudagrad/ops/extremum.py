@@ -238,10 +238,14 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
 
 def running(xp, combine, x, dim):
     """``combine`` of each element and all before it along ``dim``."""
-    if xp.__name__ == "numpy":
+    if xp.__name__ == "numpy" and isinstance(combine, xp.ufunc):
         return combine.accumulate(x, dim)
-    # CuPy's ufuncs have no accumulate: in step k each element takes in the one 2^k before it (Hillis & Steele 1986).
     out, step = xp.moveaxis(x, dim, 0).copy(), 1
+    if xp.__name__ == "numpy":
+        for k in range(1, len(out)):
+            out[k] = combine(out[k - 1], out[k])
+        return xp.moveaxis(out, 0, dim)
+    # CuPy's ufuncs have no accumulate: in step k each element takes in the one 2^k before it (Hillis & Steele 1986).
     while step < len(out):
         out[step:] = combine(out[step:], out[:-step].copy())
         step *= 2

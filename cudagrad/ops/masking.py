@@ -179,6 +179,8 @@ def _masked_fill(input, mask, value):
             )
         if value.array.__class__ is not input.array.__class__:
             value = value.to(input.device)
+        if value.dtype.category == 3 > input.dtype.category:
+            fill_number(value.item(), input.dtype)  # raises where there is an imaginary part
         return mask, value if value.array.dtype is input.array.dtype else cast(value, input.array.dtype)
     if value.__class__ is float and input.dtype.category == 2 and not abs(value) > SAFE:
         return mask, lift(value, input, TABLE["fill_where"])  # a constant that is kept

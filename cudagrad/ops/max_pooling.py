@@ -169,17 +169,21 @@ def _pool(ndim, input, kernel_size, stride, padding, dilation, ceil_mode, return
     dilation = one_an_axis(name, "dilation", dilation, ndim)
     if ndim == 1:
         check_sizes(name, input, ndim)
+        if return_indices:
+            check_padding(kernel, padding, dilation)
         _check_1d(kernel, stride, padding, dilation)
     else:
         check_kind(kernel, stride, dilation)
-        check_sizes(name, input, ndim)
         check_padding(kernel, padding, dilation)
+        check_sizes(name, input, ndim)
     try:
         where = pool_windows(input, kernel, stride, padding, dilation, ceil_mode)
     except RuntimeError as error:
         if ndim > 1:
             raise
-        raise RuntimeError("max_pool1d() Invalid computed output size: 0") from error
+        reach = dilation[0] * (kernel[0] - 1) + 1
+        length = (input.shape[-1] + 2 * padding[0] - reach) // stride[0] + 1
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {length}") from error
     out = max_pool(input, where=where)
     if not return_indices:
         return out

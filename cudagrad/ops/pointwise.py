@@ -91,7 +91,7 @@ def logaddexp(xp, x, y):
 
     Dtypes      floating and complex, promoted
     """
-    return _logaddexp(_complex_logaddexp if x.dtype.kind == "c" else xp.logaddexp, "logaddexp_cpu", x, y)
+    return _logaddexp(log_of_sum(x), "logaddexp_cpu", x, y)
 
 
 @op(
@@ -113,6 +113,11 @@ def _logaddexp(function, kernel, x, y):
     if x.dtype.kind in "biu" or (x.dtype.kind == "c" and function is not _complex_logaddexp):
         raise not_implemented(kernel, x)
     return function(x, y)
+
+
+def log_of_sum(x):
+    """The function log(e^a + e^b) of arrays of the dtype of x."""
+    return _complex_logaddexp if x.dtype.kind == "c" else xp_of(x).logaddexp
 
 
 def _complex_logaddexp(x, y):

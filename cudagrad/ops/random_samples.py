@@ -231,6 +231,8 @@ def _check_multinomial(input, num_samples, replacement, out):
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.legacy}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if input.array.shape[-1] > 1 << 24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
     if not replacement and num_samples > input.array.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     p = input.array

@@ -32,6 +32,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     if align_corners is None:
         _warn()
         align_corners = False
+    if input.dtype.itemsize == 2:  # half types have no digits for a place among more than some hundred elements
+        return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
     sizes = tuple(input.shape[2:])
     out_shape = (*input.shape[:2], *grid.shape[1:-1])
     x = input.reshape(*input.shape[:2], area(sizes))  # [N,C,S]

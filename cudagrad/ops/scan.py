@@ -10,6 +10,7 @@ from .casting import to_dtype
 from .checks import ndim_of, no_overload, not_implemented, types_of
 from .extremum import running
 from .outputs import placed
+from .pointwise import log_of_sum
 from .sizes import distinct
 
 __all__ = (*("cumsum", "cumprod", "logcumsumexp", "diff", "trapezoid", "trapz", "cumulative_trapezoid", "gradient"),)
@@ -128,11 +129,11 @@ def _logcumsumexp_back(m, g, x, out, dim):
 def logcumsumexp(xp, x, *, dim):
     """log of the sum of e^x over each element and all before it along ``dim``, without overflow.
 
-    Dtypes      floating
+    Dtypes      floating and complex
     """
     if x.dtype.kind in "biu":
         raise not_implemented("logcumsumexp_out_cpu", x)
-    return running(xp, xp.logaddexp, x, dim) if x.ndim else x.copy()
+    return running(xp, log_of_sum(x), x, dim) if x.ndim else x.copy()
 
 
 # ---- differences and integrals

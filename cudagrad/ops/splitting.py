@@ -6,7 +6,8 @@ from .. import errors
 from ..core.inplace import multi_view
 from ..core.op import TABLE, op
 from ..core.tensor import Tensor, check_dim
-from .checks import ndim_of
+from .checks import ndim_of, no_overload
+from .outputs import placed
 from .sizes import laid_over, sizes_of
 
 __all__ = (
@@ -146,9 +147,9 @@ def narrow(xp, x, *, dim, start, length):
     return x[_span(dim, start, length)]
 
 
-def narrow_copy(input, dim, start, length):
+def narrow_copy(input, dim, start, length, *, out=None):
     """A copy of ``input.narrow(dim, start, length)``."""
-    return TABLE["clone"].raw(narrow(input, dim, start, length))
+    return placed("narrow_copy", TABLE["clone"].raw(narrow(input, dim, start, length)), out)
 
 
 # ---- all pieces of a tensor
@@ -277,6 +278,9 @@ def _indices_of(given):
     return given.tolist()
 
 
+_CUTS = "Tensor input, tuple of ints indices"
+
+
 def _splitter(name, least, dim_of):
     """``hsplit``, ``vsplit`` or ``dsplit``: ``tensor_split`` into equal pieces along the dim that it is named for."""
 
@@ -289,6 +293,8 @@ def _splitter(name, least, dim_of):
             )
         given = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
         dim = dim_of(ndim)
+        if isinstance(given, str):
+            raise no_overload(name, f"Tensor, {type(given).__name__}", "Tensor input, int sections", _CUTS)
         n = input.array.shape[dim]
         if hasattr(given, "__index__") and (given <= 0 or n % given):
             raise RuntimeError(
@@ -379,10 +385,10 @@ def select_scatter(input, src, dim, index):
     return _replaced(input, src, select, dim, index)
 
 
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     """A copy of ``input`` with ``src`` in the slice ``start:end:step`` of dim ``dim``."""
     index = _at(check_dim(dim, input.array.ndim), slice(start, end, step))
-    return _replaced(input, src, lambda x: TABLE["part"].raw(x, index=index))
+    return placed("slice_scatter", _replaced(input, src, lambda x: TABLE["part"].raw(x, index=index)), out)
 
 
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
