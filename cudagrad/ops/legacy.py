@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, errors
 from ..backend import to_device
 from ..backend.device import device as Device
 from ..backend.device import resolve, set_default_device
@@ -19,11 +19,26 @@ def legacy_tensor(*args, device=None, dtype=None, **named):
 
     Raises      TypeError for a number, which is neither a size nor data
     """
-    if "data" in named:
-        args = (named["data"],)
+    args = _arguments(args, named)
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()
     return _constructed(args, dtype or dtypes.get_default_dtype(), resolve(device))
+
+
+def _arguments(args, named):
+    """The arguments without their names. ``requires_grad`` is none of them: the wish would be lost in silence."""
+    if not named:
+        return args
+    if set(named) == {"data"} and not args:
+        return (named["data"],)
+    given = [type(a).__name__ for a in args] + [f"{name}={type(a).__name__}" for name, a in named.items()]
+    raise TypeError(
+        errors.text(
+            f"new() received an invalid combination of arguments - got ({', '.join(given)}), but expected one of:",
+            "(*size, device=None) or (data, device=None)",
+            "fix: tensor(data, requires_grad=..., dtype=...)",
+        )
+    )
 
 
 def _constructed(args, d, target):
@@ -63,8 +78,7 @@ class tensortype(type):
 
     def __call__(cls, *args, device=None, **named):
         target = cls._target(device)
-        if "data" in named:
-            args = (named["data"],)
+        args = _arguments(args, named)
         if len(args) == 1 and isinstance(args[0], Tensor):
             _same_type(cls.dtype, cls._place, args[0])
             return args[0].detach()

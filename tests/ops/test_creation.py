@@ -355,6 +355,15 @@ def test_the_legacy_constructor_takes_sizes_data_and_tensors():
     assert cg.Tensor(x).data_ptr() == x.data_ptr() and cg.Tensor(x).dtype is cg.float64
 
 
+def test_the_legacy_constructor_loses_no_wish_in_silence():
+    for make in (cg.Tensor, cg.FloatTensor):
+        with pytest.raises(
+            TypeError, match=r"^new\(\) received an invalid combination of arguments - got \(list, requires_grad=bool\)"
+        ):
+            make([1.0], requires_grad=True)
+        assert make(data=[1.0]).tolist() == [1]
+
+
 def test_legacy_types_make_tensors_and_are_types_of_tensors():
     assert cg.LongTensor([1.5, 2]).tolist() == [1, 2] and cg.FloatTensor(2, 3).shape == (2, 3)
     assert cg.BoolTensor([1, 0]).tolist() == [True, False] and cg.HalfTensor([1]).dtype is cg.float16
