@@ -12,9 +12,7 @@ from .op import TABLE
 from .tensor import wrap
 
 
-def backward(
-    tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None, **_given
-):
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Add the gradients of ``tensors`` into ``.grad`` of the leaves, or only of ``inputs``.
 
     Raises      RuntimeError for a missing gradient of a non-scalar, or a tensor without graph

@@ -137,14 +137,14 @@ def arrive(k, g):
     """Add ``g`` into the ``.grad`` of the leaf of node ``k``, in the leaf's dtype and layout."""
     free = k.own or (sys.getrefcount(g) <= _FRESH and g.base is None)
     x = k.variable()
-    if x is None:
+    if x is None or x.node is not k:  # it is gone, or wants no gradient any more
         return
     if k.grad is None:
         k.grad = wrap(_fitted(g, x.array, free))
     else:
         _add(k, g)
     if k.hooks is not None:
-        accumulated(k, x)
+        accumulated(k, x, wrap(g))
 
 
 def _fitted(g, like, free):

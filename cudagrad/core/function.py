@@ -1,6 +1,7 @@
 """``Function``: a differentiable function whose backward the user writes."""
 
 import functools
+import inspect
 
 from .. import errors
 from ..backend import xp_of
@@ -120,16 +121,17 @@ class Function(metaclass=_FunctionMeta):
     vjp = backward
 
     @classmethod
-    def apply(cls, *args):
-        """Run forward without recording and make one node of it."""
+    def apply(cls, *args, **kwargs):
+        """Run forward without recording and make one node of it; keywords count as arguments in their place."""
+        apart = cls.setup_context is not Function.setup_context
+        if kwargs or apart:
+            args = _bound(cls.forward, args, kwargs, apart)
         needs = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
         recorded = MODE.grad and any(needs)
         ctx = _context(cls, args, needs)
         with no_grad():
-            if cls.setup_context is Function.setup_context:
-                outputs = cls.forward(ctx, *args)
-            else:
-                outputs = cls.forward(*args)
+            outputs = cls.forward(*args) if apart else cls.forward(ctx, *args)
+            if apart:
                 cls.setup_context(ctx, args, outputs)
         for t in ctx._dirty:
             bump(t)
@@ -142,6 +144,14 @@ class Function(metaclass=_FunctionMeta):
         else:
             ctx.saved = ()
         return made[0] if single else tuple(made)
+
+
+def _bound(forward, args, kwargs, apart):
+    """All arguments of ``forward`` in their order: those of keywords, and for ``setup_context`` the defaults too."""
+    bound = inspect.signature(forward).bind(*([] if apart else [None]), *args, **kwargs)
+    if apart:
+        bound.apply_defaults()
+    return tuple(bound.args if apart else bound.args[1:])
 
 
 def _context(cls, args, needs):
@@ -171,8 +181,10 @@ def _outputs(ctx, args, outputs, recorded):
             if recorded:
                 check_writable(t)
         elif returned:
-            t = t.detach()
+            t = t.detach() if constant else TABLE["reshape"].bare(t, shape=t.array.shape)
         if recorded and not constant:
+            if t.link is not None and id(t) not in dirty:
+                t.link = (*t.link[:3], (ctx.name(), i, "function" if len(outputs) == 1 else "functions"))
             k = ctx if len(outputs) == 1 else pick(ctx, i, len(outputs))
             if id(t) in dirty:
                 history = wrap(t.array)
@@ -186,7 +198,11 @@ def _outputs(ctx, args, outputs, recorded):
 
 def _save(ctx, outputs, made):
     saved = []
-    for t in ctx._to_save:
+    for i, t in enumerate(ctx._to_save):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(
+                f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+            )
         index = next((i for i, o in enumerate(outputs) if o is t), None)
         if t is None:
             saved.append(None)
@@ -235,7 +251,7 @@ def _fitted(k, i, d):
     if k.edges[i] is None:
         return None
     if not isinstance(d, Tensor):
-        raise TypeError(f"function {k.name()} returned a {type(d).__name__} as gradient {i}; expected a Tensor or None")
+        raise RuntimeError(f"expected Variable or None (got {type(d).__name__})\n  as gradient {i} of {k.name()}")
     shape, dtype = wanted
     if d.array.shape != shape:
         d = _reduced(k, i, d, shape)

@@ -86,7 +86,7 @@ def _send_pick(pending, heap, k, g):
 
 def _arrive(k, g):
     x = k.variable()
-    if x is None:
+    if x is None or x.node is not k:  # it is gone, or wants no gradient any more
         return
     if g.array.dtype is not x.array.dtype:
         g = TABLE["to"].raw(g, dtype=x.array.dtype, source=g.array.dtype)
@@ -101,7 +101,7 @@ def _arrive(k, g):
         )
     k.grad = g if k.grad is None else k.grad + g
     if k.hooks is not None:
-        accumulated(k, x)
+        accumulated(k, x, g)
 
 
 def gradients(k, g, fn=None):

@@ -93,13 +93,15 @@ def run(k, g, lift, lower):
     return g
 
 
-def accumulated(k, x):
-    """Tell who waits for it that a gradient was added into ``.grad`` of the leaf ``x`` of node ``k``."""
+def accumulated(k, x, g):
+    """Tell the hooks of a leaf that ``g``, a Tensor, was added into the gradient of ``x``."""
     for hook in list(k.hooks.accumulated.values()):
         got = hook(x)
         if got is not None:
             _check_tensor(got)
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+    for hook in list(k.hooks.post.values()):
+        hook((), (g,))
 
 
 def _checked_all(hook, got, given):

@@ -14,6 +14,9 @@ from .node import LASTWRITE, make, outside, rule, send, tick
 from .op import TABLE
 from .promote import cast, lift
 
+# The fourth part of a view's link says who made it, as far as it matters for writes: None; "no_grad"; (name, index) of
+# one of several views; and (name, index, "function" or "functions") of an output of a user's Function.
+
 # A version counter is [time of the last write, count of writes, weakrefs of views or None, the recent writes]; it is
 # made when someone needs it. This one stands for "made in inference mode: none is kept".
 INFERENCE = [0, 0, None, ()]
@@ -90,34 +93,50 @@ def check_writable(x, name="the operation"):
 
 
 def _check_history(x):
-    leaf = "leaf Variable that requires grad is being used in an in-place operation."
-    if x.node is not None and x.node.fn is None:
-        raise _refused(("a view of a " if x.link is not None else "a ") + leaf, x)
-    if x.link is None:
+    made_by, chain = None, [x]
+    while chain[-1].link is not None:
+        base, *_, maker = chain[-1].link
+        made_by = made_by or maker
+        chain.append(base)
+    nodes = [t.node for t in chain if t.node is not None]
+    if not nodes:
         return
-    made_by = x.link[3]
-    base = x
-    while base.link is not None:
-        base = base.link[0]
-        if base.node is not None and base.node.fn is None and made_by != "no_grad":
-            raise _refused("a view of a " + leaf, x)
-    if made_by == "no_grad" and base.node is not None:
-        raise _refused(
+    if made_by is not None:
+        raise _refused(_forbidden(made_by, "is being modified"), x)
+    if any(k.fn is None for k in nodes):
+        of = "view of a " if x.link is not None else ""
+        raise _refused(f"a {of}leaf Variable that requires grad is being used in an in-place operation.", x)
+
+
+def _forbidden(made_by, done):
+    """PyTorch's words for a view that may not be written, or not be used once its base was."""
+    if made_by == "no_grad":
+        return (
             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
             "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) "
-            "or both "
-            "outside (if you want the inplace to be tracked).",
-            x,
+            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+            "outside (if you want the inplace to be tracked)."
         )
-    if made_by not in (None, "no_grad") and x.node is not None:
-        raise _refused(
-            f"Output {made_by[1]} of {_short(made_by[0])} is a view and is being modified inplace. This view is "
-            "the output of a function that "
-            "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
-            "replace the inplace operation by an out-of-place one.",
-            x,
+    first = f"Output {made_by[1]} of {_short(made_by[0])} is a view and {done} inplace. This view "
+    if made_by[2:] == ("function",):
+        return first + (
+            "was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+            "handle view+inplace would override the custom backward associated with the custom Function, leading to "
+            "incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+            "Function."
         )
+    return first + (
+        "is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+        "modified inplace. You should replace the inplace operation by an out-of-place one."
+    )
+
+
+@rule("StaleView")
+def _stale_rule(k, g, heap):
+    raise RuntimeError(_forbidden(k.attrs, "its base or another view of its base has been modified"))
+
+
+_stale_rule.graph = lambda k, g: _stale_rule(k, g, None)
 
 
 def _overlaps(array):
@@ -339,8 +358,12 @@ def rebase(x, t, name="copy_"):
     views = base.version[2] if base.version is not None else None
     if views:
         for view in [r() for r in views]:
-            if view is not None and view.link is not None and view.link[3] != "no_grad":
-                parent, op, options, _ = view.link
+            if view is None or view.link is None or view.link[3] == "no_grad":
+                continue
+            parent, op, options, made_by = view.link
+            if made_by is not None and len(made_by) == 3:
+                _take(view, make(_stale_rule, (), (), made_by))
+            else:
                 k = op.bare(parent, **dict(zip(op.options, options))).node
                 if k is not None or not view.is_leaf:
                     _take(view, k)
@@ -446,7 +469,7 @@ def mark(t):
 
 
 def into(out, op, t, *sources):
-    """The result ``t`` of ``op`` on ``sources`` as ``out=``: resized where it does not fit, cast in its category, written.
+    """The result ``t`` of ``op`` on ``sources`` as ``out=``: resized where it does not fit, cast and written.
 
     Raises      RuntimeError where it wants a gradient, is of a higher category, or lies in part in a source
     """

@@ -365,7 +365,7 @@ def _class_of(op):
 
 
 def _rule_of(op):
-    """The expression of the one function that gives all gradients: the fused rule of the arrays' class, or the joint."""
+    """The expression of the function that gives all gradients: the fused rule of the arrays' class, or the joint."""
     return f"fused_{op.name}[{_class_of(op)}]" if op.fused else f"joint_{op.name}"
 
 

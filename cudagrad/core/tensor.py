@@ -221,9 +221,9 @@ class Tensor(metaclass=_TensorMeta):
                 )
             return
         if not wanted:
-            if self.node is not None and self.node.grad is not None:
-                self.__dict__["_grad"] = self.node.grad
-            self.node = None
+            if self.node is not None:
+                self.__dict__["_leaf"] = self.node  # graphs lead to it, and it has the hooks: kept for the next time
+                self.node = None
         elif self.node is None:
             if self.dtype.category < 2:
                 raise RuntimeError(f"only Tensors of {kinds} dtype can require gradients")
@@ -231,8 +231,9 @@ class Tensor(metaclass=_TensorMeta):
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
-            self.node = node.leaf(weakref.ref(self))
-            self.node.grad = self.__dict__.pop("_grad", None)
+            self.node = self.__dict__.pop("_leaf", None) or node.leaf(weakref.ref(self))
+            if "_grad" in self.__dict__:
+                self.node.grad = self.__dict__.pop("_grad")
             if self.array.dtype.kind == "c":
                 SPACE["RARE"] = True
 
@@ -244,8 +245,9 @@ class Tensor(metaclass=_TensorMeta):
     @property
     def grad(self):
         """The gradient that backward added up here, a Tensor, or None."""
-        if self.node is not None and self.node.fn is None:
-            return self.node.grad
+        k = self.node or self.__dict__.get("_leaf")
+        if k is not None and k.fn is None:
+            return k.grad
         if self.node is not None and not self.retains_grad and "_grad" not in self.__dict__:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
@@ -263,8 +265,9 @@ class Tensor(metaclass=_TensorMeta):
     def grad(self, value):
         if value is not None:
             _check_grad(self, value)
-        if self.node is not None and self.node.fn is None:
-            self.node.grad = value
+        k = self.node or self.__dict__.get("_leaf")
+        if k is not None and k.fn is None:
+            k.grad = value
         elif value is None:
             self.__dict__.pop("_grad", None)
         else:
@@ -351,6 +354,8 @@ class Tensor(metaclass=_TensorMeta):
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the "
                 "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
+        if self.is_leaf:
+            self.requires_grad = False
         self.node = None
         return self
 
@@ -384,7 +389,7 @@ class Tensor(metaclass=_TensorMeta):
         t.array, t.node, t.version, t.link = copy_of(self.array), None, None, None
         memo[id(self)] = t
         grad = self.grad
-        t.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k != "_grad"})
+        t.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k not in _OF_GRAPH})
         t.requires_grad = self.requires_grad
         if grad is not None:
             t.grad = copy.deepcopy(grad.detach() if grad.node is not None else grad, memo)
@@ -398,10 +403,13 @@ class Tensor(metaclass=_TensorMeta):
                 "tensor before "
                 "serializing (e.g., putting it on the queue)."
             )
-        state = {k: v for k, v in self.__dict__.items() if k != "_grad"}
+        state = {k: v for k, v in self.__dict__.items() if k not in _OF_GRAPH}
         return _rebuild, (type(self), self.array, self.requires_grad, state)
 
     __hash__ = object.__hash__
+
+
+_OF_GRAPH = {"_grad", "_leaf"}  # attributes that no copy takes along
 
 
 def _rebuild(cls, array, requires_grad, state):

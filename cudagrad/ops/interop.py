@@ -1,6 +1,7 @@
 """A tensor as NumPy, CuPy, DLPack and plain Python see it."""
 
 import builtins
+import sys
 
 import numpy as np
 
@@ -165,23 +166,21 @@ def __array_ufunc__(input, ufunc, method, *inputs, **kwargs):
 
     ``t * array`` and ``np.float64(2) * t`` are Tensors; ``array * t`` is a TypeError as in PyTorch.
     """
-    name = {"multiply": "mul", "subtract": "sub", "true_divide": "div", "divide": "div"}.get(
-        ufunc.__name__, ufunc.__name__
-    )
-    name = {"power": "pow", "negative": "neg", "absolute": "abs", "not_equal": "ne", "equal": "eq"}.get(name, name)
-    name = {"greater": "gt", "less": "lt", "greater_equal": "ge", "less_equal": "le"}.get(name, name)
-    op = TABLE.get(name)
-    if method != "__call__" or kwargs or op is None:
+    function = getattr(sys.modules[__package__], _FUNCTIONS.get(ufunc.__name__, ufunc.__name__), None)
+    if method != "__call__" or kwargs or function is None:
         return NotImplemented
     if isinstance(inputs[0], np.ndarray) and inputs[0].ndim:
         sign = _SIGNS.get(ufunc.__name__, ufunc.__name__)
         raise TypeError(f"unsupported operand type(s) for {sign}: 'numpy.ndarray' and 'Tensor'")
     inputs = [_operand(v, input) for v in inputs]
     if not isinstance(inputs[0], Tensor):
-        inputs[0] = lift(inputs[0], input, op)
-    return op.call(*inputs)
+        inputs[0] = lift(inputs[0], input, None)
+    return function(*inputs)
 
 
+_FUNCTIONS = {"multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "power": "pow"}
+_FUNCTIONS |= {"negative": "neg", "absolute": "abs", "equal": "eq", "not_equal": "ne", "greater": "gt", "less": "lt"}
+_FUNCTIONS |= {"greater_equal": "ge", "less_equal": "le"}
 _SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "matmul": "@", "power": "**"}
 
 

@@ -421,3 +421,13 @@ def test_a_watcher_that_ends_early_takes_no_other_with_it():
         anomaly.__exit__()
         assert (x @ x).dtype is cg.bfloat16
     assert (x @ x).dtype is cg.float32
+
+
+def test_a_hook_on_the_node_of_a_leaf_runs_after_the_gradient_is_added():
+    x = leaf(2.0)
+    seen = []
+    (x * 3).grad_fn.next_functions[0][0].register_hook(
+        lambda ins, outs: seen.append((ins, outs[0].tolist(), x.grad.tolist()))
+    )
+    (x * 3).sum().backward()
+    assert seen == [((), [3.0], [3.0])]

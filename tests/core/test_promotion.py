@@ -180,3 +180,15 @@ def test_every_pair_of_dtypes_meets_as_in_pytorch():
 def test_a_complex_number_of_numpy_on_the_left_keeps_its_precision():
     product = np.complex128(0.1 + 0.1j) * cg.ones(1, dtype=cg.float64)
     assert product.dtype is cg.complex128 and product.tolist() == [0.1 + 0.1j]
+
+
+def test_numpys_functions_and_numbers_on_the_left_run_ours():
+    x = cg.tensor([2.0, 3.0], dtype=f64, requires_grad=True)
+    y = np.float64(2) ** x
+    assert y.tolist() == [4.0, 8.0]
+    y.sum().backward()
+    assert x.grad.tolist() == pytest.approx([4 * np.log(2), 8 * np.log(2)])
+    assert np.exp(x).requires_grad
+    assert (np.float32(1) - x).tolist() == [-1.0, -2.0]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'retain_grap'"):
+        cg.autograd.backward(y.sum(), retain_grap=True)
