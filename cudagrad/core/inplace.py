@@ -114,8 +114,8 @@ def _forbidden(made_by, done):
         return (
             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
             "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
-            "outside (if you want the inplace to be tracked)."
+            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
+            "both outside (if you want the inplace to be tracked)."
         )
     first = f"Output {made_by[1]} of {_short(made_by[0])} is a view and {done} inplace. This view "
     if made_by[2:] == ("function",):
