@@ -11,7 +11,7 @@ import cudagrad as cg
 from cudagrad import nn
 from cudagrad.nn import functional as F
 
-from .training import Problem, Run, command, device_of, files_of, learning_rate, options, positive, read
+from .training import Problem, Run, command, device_of, files_of, learning_rate, options, positive, rate, read
 
 
 def texts_of(path=None):
@@ -149,9 +149,11 @@ def main(argv=None):
     parser.add_argument("--data", default=None, help="a text file or folder; default: Python's standard library")
     for name, default in (("layers", 4), ("heads", 4), ("width", 128), ("context", 64), ("batch", 16)):
         parser.add_argument(f"--{name}", type=positive, default=default)
-    parser.add_argument("--lr", type=float, default=2e-3, help="peak learning rate")
+    parser.add_argument("--lr", type=rate, default=2e-3, help="peak learning rate")
     parser.add_argument("--sample", type=int, default=400, help="characters to write at the end")
     args = parser.parse_args(argv)
+    if args.width % args.heads:
+        parser.error(f"--width {args.width} must be a multiple of --heads {args.heads}")
     device = device_of(args.device)
 
     cg.manual_seed(args.seed)

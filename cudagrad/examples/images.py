@@ -11,9 +11,10 @@ from cudagrad import nn
 from cudagrad.nn import functional as F
 from cudagrad.utils.data import DataLoader, TensorDataset, random_split
 
-from .training import Problem, Run, command, device_of, endless, learning_rate, options, positive
+from .training import Problem, Run, command, device_of, endless, learning_rate, options, positive, rate
 
-FASHION = "/usr/share/datasets/fashion-mnist"  # Debian's dataset-fashion-mnist
+FASHION = "/usr/share/datasets/fashion-mnist"
+WHERE = "digits (scikit-learn's), fashion (Debian's dataset-fashion-mnist) or a folder with four files like MNIST's"
 MAGIC = {1: 0x801, 3: 0x803}  # of an IDX file of bytes with so many axes
 
 
@@ -37,7 +38,7 @@ def digits():
 def idx_folder(folder):
     """(training set, held-out set): the four files of MNIST, or of a set in its form, in a folder.
 
-    Raises      Problem where one is missing, damaged or of another size than its labels
+    Raises      Problem where one is missing or damaged, or they do not fit together
     """
     sets = []
     for name in ("train", "t10k"):
@@ -45,6 +46,8 @@ def idx_folder(folder):
         labels = read_idx(os.path.join(folder, f"{name}-labels-idx1-ubyte.gz"), 1)
         if len(images) != len(labels) or not len(images):
             raise Problem(f"--data {folder}: {name} has {len(images)} images and {len(labels)} labels")
+        if min(images.shape[1:]) < 4:
+            raise Problem(f"--data {folder}: {name} has pictures of {images.shape[1:]}, need 4 x 4 or larger")
         sets.append(dataset_of(images / np.float32(255), labels))
     return sets
 
@@ -59,7 +62,7 @@ def read_idx(file, axes):
         with gzip.open(file) as f:
             data = f.read()
     except FileNotFoundError as error:
-        raise Problem(f"--data: there is no {file} (fix: digits, fashion or a folder like MNIST's)") from error
+        raise Problem(f"--data: there is no {file} (fix: {WHERE})") from error
     except (OSError, EOFError, zlib.error) as error:
         raise Problem(f"--data: {file} cannot be read: {error}") from error
     head = np.frombuffer(data[: 4 + 4 * axes], ">i4")
@@ -115,11 +118,10 @@ def accuracy_of(model, dataset, device):
 def main(argv=None):
     """Train, and return the accuracy on held-out pictures."""
     parser = options("Train a small CNN on pictures.", steps=500, every=100, out="runs/images")
-    where = f"digits (scikit-learn's), fashion ({FASHION}), or a folder with the four files of MNIST"
-    parser.add_argument("--data", default="digits", help=where)
+    parser.add_argument("--data", default="digits", help=WHERE)
     parser.add_argument("--channels", type=positive, default=16, help="of the first convolution")
     parser.add_argument("--batch", type=positive, default=64)
-    parser.add_argument("--lr", type=float, default=3e-3, help="peak learning rate")
+    parser.add_argument("--lr", type=rate, default=3e-3, help="peak learning rate")
     args = parser.parse_args(argv)
     device = device_of(args.device)
 

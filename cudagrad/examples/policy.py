@@ -9,7 +9,7 @@ import cudagrad as cg
 from cudagrad import nn
 from cudagrad.nn import functional as F
 
-from .training import Run, command, device_of, options, positive
+from .training import Run, command, device_of, options, positive, rate
 
 GRAVITY, CART_KG, POLE_KG, HALF_POLE_M, FORCE_N, TICK_S = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
 FURTHEST_M, STEEPEST = 2.4, math.radians(12)
@@ -100,7 +100,7 @@ def main(argv=None):
     parser = options("Learn to balance a pole.", steps=60, every=20, out="runs/policy")
     parser.add_argument("--carts", type=positive, default=32, help="carts a step")
     parser.add_argument("--width", type=positive, default=32)
-    parser.add_argument("--lr", type=float, default=2e-2)
+    parser.add_argument("--lr", type=rate, default=2e-2)
     parser.add_argument("--trials", type=positive, default=100, help="new carts to try the policy on at the end")
     args = parser.parse_args(argv)
     device = device_of(args.device)

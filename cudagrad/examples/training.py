@@ -55,6 +55,17 @@ def positive(text):
     return _integer(text, 1)
 
 
+def rate(text):
+    """The number above 0 that an option's text stands for."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return value
+
+
 def _integer(text, least):
     try:
         value = int(text)
@@ -74,7 +85,7 @@ def device_of(name):
         name = "cuda" if cg.cuda.is_available() else "cpu"
     try:
         device = cg.device(name)
-        cg.zeros(1, device=device)
+        cg.zeros(1, device=device).item()
     except RuntimeError as error:
         raise Problem(f"--device {name}: {error}") from error
     return device

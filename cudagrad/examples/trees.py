@@ -19,7 +19,7 @@ from cudagrad import nn
 from cudagrad.nn import functional as F
 from cudagrad.utils.data import DataLoader
 
-from .training import Problem, Run, command, device_of, endless, files_of, learning_rate, options, positive, read
+from .training import Problem, Run, command, device_of, endless, files_of, learning_rate, options, positive, rate, read
 
 SMALLEST, LARGEST = 10, 400  # nodes of a function; smaller ones are alike everywhere
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
@@ -70,9 +70,11 @@ def samples(count, folder=None):
     A tree comes with the number of its module. A fifth is held out, by a hash of the tree, so that functions that look
     the same are on the same side.
 
-    Raises      Problem where there are fewer modules
+    Raises      Problem where there is no such folder, or it has fewer modules
     """
     folder = folder or sysconfig.get_paths()["stdlib"]
+    if not os.path.isdir(folder):
+        raise Problem(f"--data: there is no folder {folder}")
     texts = collections.defaultdict(list)
     for file in files_of(folder, ".py"):
         module = os.path.relpath(file, folder).split(os.sep)[0].removesuffix(".py")
@@ -211,7 +213,7 @@ def main(argv=None):
     parser.add_argument("--modules", type=positive, default=16, help="how many: those with most functions")
     parser.add_argument("--width", type=positive, default=64)
     parser.add_argument("--batch", type=positive, default=32)
-    parser.add_argument("--lr", type=float, default=5e-3, help="peak learning rate")
+    parser.add_argument("--lr", type=rate, default=5e-3, help="peak learning rate")
     args = parser.parse_args(argv)
     device = device_of(args.device)
 

@@ -118,6 +118,12 @@ def test_it_learns_a_text_that_repeats(tmp_path, capsys):
     assert len(sample) >= 20 and "cdef" in sample
 
 
+def test_heads_that_do_not_divide_the_width_are_a_sentence(capsys):
+    with pytest.raises(SystemExit):
+        gpt.main(["--width", "30", "--out", ""])
+    assert "--width 30 must be a multiple of --heads 4" in capsys.readouterr().err
+
+
 def test_too_little_text_is_a_sentence(tmp_path, capsys):
     (tmp_path / "text").write_text("short", encoding="utf-8")
     with pytest.raises(SystemExit):

@@ -48,7 +48,7 @@ def test_a_damaged_file_is_refused_with_its_name(damage, tmp_path):
 
 
 def test_a_folder_without_the_files_is_refused_with_the_name_of_the_first(tmp_path):
-    with pytest.raises(Problem, match="there is no .*train-images-idx3-ubyte.gz .*digits, fashion"):
+    with pytest.raises(Problem, match="there is no .*train-images-idx3-ubyte.gz .*digits .*, fashion"):
         images.idx_folder(tmp_path)
 
 
@@ -56,6 +56,13 @@ def test_as_many_labels_as_pictures_are_needed(tmp_path):
     folder = pictures(tmp_path / "p", sizes=(6, 4))
     idx(folder / "t10k-labels-idx1-ubyte.gz", np.zeros(3, np.uint8))
     with pytest.raises(Problem, match="t10k has 4 images and 3 labels"):
+        images.idx_folder(folder)
+
+
+def test_pictures_smaller_than_the_pooling_are_refused(tmp_path):
+    folder = pictures(tmp_path / "p", sizes=(6, 4))
+    idx(folder / "train-images-idx3-ubyte.gz", np.zeros((6, 3, 8), np.uint8))
+    with pytest.raises(Problem, match=r"train has pictures of \(3, 8\), need 4 x 4 or larger"):
         images.idx_folder(folder)
 
 

@@ -1,6 +1,7 @@
 """What the examples share: options, the steps of a run, its checkpoint, and how it ends."""
 
 import importlib
+import re
 import signal
 
 import pytest
@@ -17,6 +18,7 @@ def run_of(*options, **parts):
     """A run with these options of the command line."""
     parser = training.options("A test.", steps=5, every=2)
     parser.add_argument("--width", type=training.positive, default=8)
+    parser.add_argument("--lr", type=training.rate, default=0.1)
     return training.Run(parser.parse_args(list(options)), cg.device("cpu"), **parts)
 
 
@@ -158,14 +160,16 @@ def test_a_model_of_another_shape_is_refused(tmp_path):
         run_of("--out", str(tmp_path), "--resume", model=cg.nn.Linear(2, 4))
 
 
-@pytest.mark.parametrize("option", ["--steps=-1", "--steps=many", "--every=0", "--width=0"])
+@pytest.mark.parametrize(
+    "option", ["--steps=-1", "--steps=many", "--every=0", "--width=0", "--lr=0", "--lr=inf", "--lr=x"]
+)
 def test_impossible_numbers_are_refused(option, capsys):
     with pytest.raises(SystemExit):
         run_of(option)
-    assert "is no integer of" in capsys.readouterr().err
+    assert re.search("is no (integer of|number above) ", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("name", ["nonsense", "cuda:99"])
+@pytest.mark.parametrize("name", ["nonsense", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_a_sentence(name):
     with pytest.raises(training.Problem, match=f"--device {name}: "):
         training.device_of(name)

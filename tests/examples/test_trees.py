@@ -139,6 +139,8 @@ def test_more_modules_than_there_are_is_a_problem(tmp_path):
     write_modules(tmp_path, count=1)
     with pytest.raises(Problem, match="3 modules are asked for, there are 2"):
         trees.samples(3, str(tmp_path))
+    with pytest.raises(Problem, match="there is no folder nowhere"):
+        trees.samples(3, "nowhere")
 
 
 def test_it_sees_what_a_bag_cannot(tmp_path, capsys):
