@@ -414,3 +414,30 @@ def test_warnings_do_not_leak_from_ops_on_extreme_values():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert cg.tensor([0.0]).log().item() == -np.inf
+
+
+def test_a_gradient_taken_back_and_asked_for_again_is_the_same_gradient_with_the_same_hooks():
+    x = leaf(1.0, 2.0)
+    y = (x * x).sum()
+    x.register_hook(lambda g: g * 10)
+    (x * 1).sum().backward()
+    x.requires_grad_(False)
+    assert x.grad.tolist() == [10.0, 10.0]
+    (leaf(1.0) * 1).sum().backward()
+    x.requires_grad_(True)
+    y.backward()
+    assert x.grad.tolist() == [30.0, 50.0]
+
+
+def test_a_leaf_that_wants_no_gradient_any_more_gets_none():
+    x, w = leaf(2.0), leaf(3.0)
+    y = (x * w).sum()
+    x.requires_grad_(False)
+    y.backward()
+    assert x.grad is None
+    assert w.grad.tolist() == [2.0]
+    x.grad = cg.ones(1, dtype=cg.float64)
+    x.requires_grad_()
+    (x * 4).sum().backward()
+    assert x.grad.tolist() == [5.0]
+    assert copy.deepcopy(x).grad.tolist() == [5.0]

@@ -431,3 +431,103 @@ def test_a_hook_on_the_node_of_a_leaf_runs_after_the_gradient_is_added():
     )
     (x * 3).sum().backward()
     assert seen == [((), [3.0], [3.0])]
+
+
+class Same(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 5
+
+
+class Flat(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.view(2) * 5
+
+
+@pytest.mark.parametrize("function", [Same, Flat])
+def test_an_output_that_is_a_view_of_an_input_may_not_be_written(function):
+    for x in (leaf(1.0, 2.0), leaf(1.0, 2.0) * 1):
+        y = function.apply(x)
+        assert y._base is x
+        for part in (y, y[:1]):
+            with pytest.raises(
+                RuntimeError, match="is a view and is being modified inplace. This view was created inside a"
+            ):
+                part.mul_(2)
+        assert x.tolist() == [1.0, 2.0]
+    x = cg.ones(2)
+    function.apply(x).mul_(2)
+    assert x.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("function", [Same, Flat])
+def test_an_output_that_is_a_view_of_what_was_written_since_has_no_gradient(function):
+    x = leaf(1.0, 2.0) * 1
+    y = function.apply(x)
+    x.mul_(2)
+    with pytest.raises(
+        RuntimeError, match="is a view and its base or another view of its base has been modified inplace"
+    ):
+        y.sum().backward()
+
+
+def test_keywords_and_defaults_are_arguments_of_a_function():
+    class Power(Function):
+        @staticmethod
+        def forward(x, power=2, scale=1):
+            return x**power * scale
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.inputs = inputs
+
+        @staticmethod
+        def backward(ctx, g):
+            x, power, scale = ctx.inputs
+            return g * power * scale * x ** (power - 1), None, None
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x, scale=2):
+            ctx.scale = scale
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.scale, None
+
+    x = leaf(3.0)
+    for y, expected in (
+        (Power.apply(x), 6.0),
+        (Power.apply(x, 3), 27.0),
+        (Power.apply(x, scale=4), 24.0),
+        (Power.apply(scale=4, x=x), 24.0),
+        (Scaled.apply(x), 2.0),
+        (Scaled.apply(x, scale=5), 5.0),
+        (Scaled.apply(scale=5, x=x), 5.0),
+    ):
+        assert grad(y.sum(), x)[0].tolist() == [expected]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'zz'"):
+        Scaled.apply(x, zz=1)
+
+
+def test_what_a_function_may_not_save_or_return():
+    class Saves(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, 5)
+            return x * 1
+
+    with pytest.raises(TypeError, match="^save_for_backward can only save variables, but argument 1 is of type int"):
+        Saves.apply(leaf(1.0))
+    with pytest.raises(RuntimeError, match=r"^expected Variable or None \(got float\)"):
+        returning(1.0, None).apply(leaf(1.0), 1.0).sum().backward()
