@@ -7,6 +7,7 @@ import numpy as np
 
 from ..backend import LOW
 from ..core.op import asks
+from .rowwise import short_buffers
 
 BLOCK_BYTES = 1 << 19  # an input and an output fit in an L2 of 1 MiB; 128 KiB cost 5 to 20 % more in calls (EPYC 4)
 
@@ -40,6 +41,49 @@ def _rounded(function, arrays, dtype):
     return function(*wide).astype(dtype)
 
 
+PIECE_BYTES = 1 << 17  # an input, the output and two scratch arrays in an L2 of 1 MiB: within 5 % of the best for gelu
+
+
+def in_pieces(xp, function, scratch, *arrays):
+    """``function(xp, out, *work, *arrays)`` writes ``out``, element by element, with ``scratch`` arrays to work in.
+
+    As ``in_blocks``, for what is worth writing without temporaries: gelu 16 MiB forward and backward takes 5.3 ns an
+    element so, and 7.7 as a formula in blocks (EPYC 4, 1 core). On a GPU all is one piece.
+    """
+    x = arrays[0]
+    low = x.dtype in LOW
+    kind = np.dtype(np.float32) if low else x.dtype
+    out = xp.empty(x.shape, x.dtype)
+    if x.ndim and all(a.flags.c_contiguous and a.shape == x.shape for a in arrays):
+        parts, rows = [a.reshape(-1) for a in arrays], out.reshape(-1)
+    else:
+        parts, rows = [xp.broadcast_to(a, x.shape).reshape(x.shape or 1) for a in arrays], out.reshape(x.shape or 1)
+    count = len(rows)
+    width = rows.size // max(1, count) * kind.itemsize
+    step = min(count, max(1, PIECE_BYTES // max(1, width))) if xp is np else count
+    work = [xp.empty((step, *rows.shape[1:]), kind) for _ in range(scratch + low)]
+    for i in range(0, count, max(1, step)):
+        block, target = [a[i : i + step] for a in parts], rows[i : i + step]
+        held = work if len(target) == step else [w[: len(target)] for w in work]
+        if low:
+            function(xp, *held, *(a.astype(kind) for a in block))
+            target[...] = held[0]
+        else:
+            function(xp, target, *held, *block)
+    return out
+
+
+@functools.lru_cache(maxsize=64)
+def constants(dtype, *values):
+    """0-d arrays of ``values``: as an operand one costs 0.34 us, a Python number 0.62."""
+    return tuple(np.array(v, dtype) for v in values)
+
+
+def numbers(xp, x, *values):
+    """``values`` as the cheapest operands beside x: 0-d arrays on the CPU, numbers elsewhere."""
+    return constants(x.dtype, *values) if xp is np else values
+
+
 def blocked(formula):
     """The first-order rule that runs a pointwise formula over blocks; the formula itself stays the only text."""
     names = asks(formula)
@@ -71,15 +115,16 @@ def in_lines(xp, function, dim, *arrays):
         return out
     step = before if xp is not np else max(1, BLOCK_BYTES // (count * after * max(4, x.itemsize)))
     low = x.dtype in LOW
-    for i in range(0, before, step):
-        block = [a[i : i + step] for a in parts]
-        if low:
-            block = [a.astype(np.float32) for a in block]
-            wide = xp.empty(block[0].shape, np.float32)
-            function(xp, wide, *block)
-            target[i : i + step] = wide
-        else:
-            function(xp, target[i : i + step], *block)
+    with short_buffers(xp, x.size):
+        for i in range(0, before, step):
+            block = [a[i : i + step] for a in parts]
+            if low:
+                block = [a.astype(np.float32) for a in block]
+                wide = xp.empty(block[0].shape, np.float32)
+                function(xp, wide, *block)
+                target[i : i + step] = wide
+            else:
+                function(xp, target[i : i + step], *block)
     return out
 
 
@@ -109,6 +154,21 @@ def line_sum(xp, x):
     if xp is not np or x.ndim != 2:
         return x.sum(1, keepdims=True)
     return x.dot(_ones(x.shape[1], x.dtype))[:, None]
+
+
+def plain_exponentials(xp, x, out, least=1.0):
+    """Write e^x into ``out``; comes back as the sums of its lines, or as None where e^(x - largest) is needed.
+
+    That is where a sum passes 1e30, or is less than ``least``, or no number; what e^x lost to underflow would be less
+    than 1e-38 / ``least`` of its line. Without the largest and the difference, softmax of [4096,1024] takes half of
+    the time, 0.9 ns an element (EPYC 4, 1 core).
+    """
+    if xp is not np or x.size < 4096:  # below, the checks cost what they save
+        return None
+    with np.errstate(over="ignore"):
+        np.exp(x, out=out)
+        sums = line_sum(np, out)
+        return sums if sums.min() >= least and sums.max() <= 1e30 else None
 
 
 def line_dot(xp, x, y):

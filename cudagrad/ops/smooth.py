@@ -3,7 +3,7 @@
 import math
 
 from ..core.op import TABLE, op
-from .blocks import blocked, in_blocks
+from .blocks import blocked, in_blocks, in_pieces, numbers
 from .checks import refuse
 from .outputs import takes_inplace
 
@@ -15,23 +15,58 @@ SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 CUBIC = 0.044715
 
 
+# atanh(erf(x / sqrt(2))) / x in powers of x^2, least largest error of erf: 5.8e-8. A degree less leaves 1.6e-6, and a
+# rational function that is as exact takes as many passes.
+_NORMAL = (
+    *(0.7978849414899043, 0.03633308440866926, -3.2594744621497755e-05, -5.5306316685222386e-05),
+    *(3.964773125435509e-06, -1.3226627577268833e-07, 1.7562773255982406e-09),
+)
+
+
 def _gelu_back(m, g, x):
     return g * (0.5 * (1 + m.erf(x * SQRT_HALF)) + x * (INV_SQRT_2PI * m.exp(-0.5 * x * x)))
 
 
-def _gelu(xp, x):
-    out = TABLE["erf"].forward(xp, x * SQRT_HALF)
-    out += 1
-    out *= 0.5
+def _normal(xp, out, square, x):
+    """Write Phi(x) into ``out``, x^2 into ``square``."""
+    xp.multiply(x, x, out=square)
+    half, *coefficients = numbers(xp, x, 0.5, *_NORMAL)
+    if x.dtype == xp.float64:
+        out[...] = TABLE["erf"].forward(xp, x * SQRT_HALF)
+    else:
+        xp.multiply(square, coefficients[-1], out=out)
+        for c in coefficients[-2:0:-1]:
+            out += c
+            out *= square
+        out += coefficients[0]
+        out *= x
+        xp.tanh(out, out=out)
+    out *= half
+    out += half
+
+
+def _gelu(xp, out, square, x):
+    _normal(xp, out, square, x)
     out *= x
-    return out
 
 
-@op(x=_gelu_back, fused=blocked(_gelu_back), wide=True, node="Gelu")
+def _gelu_slope(xp, out, bell, g, x):
+    """``_gelu_back`` without temporaries."""
+    _normal(xp, out, bell, x)
+    half, factor = numbers(xp, x, -0.5, INV_SQRT_2PI)
+    bell *= half
+    xp.exp(bell, out=bell)
+    bell *= factor
+    bell *= x
+    out += bell
+    out *= g
+
+
+@op(x=_gelu_back, fused=lambda xp, g, x: (in_pieces(xp, _gelu_slope, 1, g, x),), wide=True, node="Gelu")
 def gelu_exact(xp, x):
     """x * Phi(x), Phi the normal distribution function."""
     refuse("GeluKernelImpl", x, "biuc")
-    return in_blocks(xp, lambda x: _gelu(xp, x), x)
+    return in_pieces(xp, _gelu, 1, x)
 
 
 def _gelu_tanh_back(m, g, x):
@@ -40,23 +75,45 @@ def _gelu_tanh_back(m, g, x):
     return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope)
 
 
-def _gelu_tanh(xp, x):
-    t = x * x
-    t *= SQRT_2_OVER_PI * CUBIC
-    t += SQRT_2_OVER_PI
-    t *= x
-    t = xp.tanh(t, out=t)
-    t += 1
-    t *= 0.5
-    t *= x
-    return t
+def _tanh_of(xp, out, square, x):
+    """Write tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) into ``out``, x^2 into ``square``."""
+    linear, cubic = numbers(xp, x, SQRT_2_OVER_PI, SQRT_2_OVER_PI * CUBIC)
+    xp.multiply(x, x, out=square)
+    xp.multiply(square, cubic, out=out)
+    out += linear
+    out *= x
+    xp.tanh(out, out=out)
 
 
-@op(x=_gelu_tanh_back, fused=blocked(_gelu_tanh_back), wide=True, node="Gelu")
+def _gelu_tanh(xp, out, square, x):
+    one, half = numbers(xp, x, 1, 0.5)
+    _tanh_of(xp, out, square, x)
+    out += one
+    out *= half
+    out *= x
+
+
+def _gelu_tanh_slope(xp, out, slope, t, g, x):
+    """``_gelu_tanh_back`` without temporaries: with s = x * slope, g * (1 + t) / 2 * (1 + (1 - t) * s)."""
+    one, half, linear, cubic = numbers(xp, x, 1, 0.5, SQRT_2_OVER_PI, 3 * SQRT_2_OVER_PI * CUBIC)
+    _tanh_of(xp, t, slope, x)
+    slope *= cubic
+    slope += linear
+    slope *= x
+    xp.subtract(one, t, out=out)
+    out *= slope
+    out += one
+    t += one
+    out *= t
+    out *= half
+    out *= g
+
+
+@op(x=_gelu_tanh_back, fused=lambda xp, g, x: (in_pieces(xp, _gelu_tanh_slope, 2, g, x),), wide=True, node="Gelu")
 def gelu_tanh(xp, x):
     """0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))."""
     refuse("GeluKernelImpl", x, "biuc")
-    return in_blocks(xp, lambda x: _gelu_tanh(xp, x), x)
+    return in_pieces(xp, _gelu_tanh, 1, x)
 
 
 def gelu(input, approximate="none", *, out=None):
