@@ -37,8 +37,9 @@ def checkpoint(
 ):
     """``function(*args, **kwargs)``, whose intermediate tensors are made again in backward instead of being kept.
 
-    ``preserve_rng_state``: the second run draws the same random numbers. ``determinism_check="default"``: compare shape,
-    dtype and device of what both runs save. ``context_fn``: makes the contexts of the first and of the second run.
+    ``preserve_rng_state``: the second run draws the same random numbers. ``determinism_check="default"``: compare
+    shape, dtype and device of what both runs save. ``context_fn``: makes the contexts of the first and the second
+    run.
 
     Raises      CheckpointError where the second run saves something else than the first
     Differs     ``use_reentrant=True`` takes the same path, so what only the other path could do works as well

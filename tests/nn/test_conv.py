@@ -185,6 +185,8 @@ def test_layers_are_those_of_pytorch(layer):
 
 def test_half_types_do_not_mix_with_float32():
     x, w = cg.ones(1, 1, 3, dtype=cg.bfloat16), cg.ones(1, 1, 2)
-    with pytest.raises(RuntimeError, match=r"Input type \(torch.BFloat16Tensor\) and weight type \(torch.FloatTensor\)"):
+    with pytest.raises(
+        RuntimeError, match=r"Input type \(torch.BFloat16Tensor\) and weight type \(torch.FloatTensor\)"
+    ):
         F.conv1d(x, w)
     assert F.conv1d(x, w.to(cg.bfloat16)).dtype is cg.bfloat16
