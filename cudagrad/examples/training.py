@@ -12,6 +12,7 @@ import threading
 import time
 
 import cudagrad as cg
+from cudagrad.core.generator import generator_of
 
 MAY_CHANGE = {"device", "out", "every", "resume", "steps", "sample", "trials"}  # options, when a run goes on
 LEFT_ALONE = ("site-packages", "dist-packages", "test", "tests", "__pycache__")
@@ -84,11 +85,11 @@ def device_of(name):
     if name == "auto":
         name = "cuda" if cg.cuda.is_available() else "cpu"
     try:
-        device = cg.device(name)
-        cg.zeros(1, device=device).item()
+        probe = cg.zeros(1, device=name)
+        probe.item()
     except RuntimeError as error:
         raise Problem(f"--device {name}: {error}") from error
-    return device
+    return probe.device
 
 
 def files_of(folder, ending=""):
@@ -122,8 +123,8 @@ class Run:
     """A training run: counts steps, shows progress, and keeps all it needs to go on in one checkpoint file.
 
     ``parts`` are the objects with ``state_dict`` and ``load_state_dict`` (model, optimizer, data loader, ...). A
-    checkpoint also holds the step, the losses so far, the options and the state of the random generator, so a resumed
-    run repeats the numbers of one that was never stopped.
+    checkpoint also holds the step, the losses so far, the options and the states of the random generators of the CPU
+    and the device, so a resumed run repeats the numbers of one that was never stopped.
 
     Raises      Problem where the checkpoint to go on from is damaged, or was made with other options
     """
@@ -195,8 +196,9 @@ class Run:
             return
         state = {name: part.state_dict() for name, part in self.parts.items()}
         losses = cg.tensor(self.losses, dtype=cg.float64)
-        own = {"step": self.step, "losses": losses, "options": vars(self.args), "random": cg.get_rng_state()}
-        cg.save({**state, **own}, self.path)
+        own = {"step": self.step, "losses": losses, "options": vars(self.args)}
+        random = {"cpu": cg.get_rng_state(), "device": generator_of(self.device).get_state()}
+        cg.save({**state, **own, "random": random}, self.path)
         self.saved = self.step
 
     def _load(self):
@@ -209,7 +211,9 @@ class Run:
             raise Problem(f"--resume: {self.path} does not fit this run: {error}") from error
         self.step = self.saved = state["step"]
         self.losses = state["losses"].tolist()
-        cg.set_rng_state(state["random"].cpu())
+        if self.device.type != "cpu":
+            generator_of(self.device).set_state(state["random"]["device"].cpu())
+        cg.set_rng_state(state["random"]["cpu"].cpu())
         print(f"goes on after step {self.step} of {self.path}")
 
     def _check(self, before):

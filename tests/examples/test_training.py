@@ -14,12 +14,12 @@ from .common import checkpoint, differences, small
 NAMES = ("gpt", "images", "trees", "policy")
 
 
-def run_of(*options, **parts):
+def run_of(*options, device="cpu", **parts):
     """A run with these options of the command line."""
     parser = training.options("A test.", steps=5, every=2)
     parser.add_argument("--width", type=training.positive, default=8)
     parser.add_argument("--lr", type=training.rate, default=0.1)
-    return training.Run(parser.parse_args(list(options)), cg.device("cpu"), **parts)
+    return training.Run(parser.parse_args(list(options)), cg.device(device), **parts)
 
 
 def walk(run, stop_after=None):
@@ -62,6 +62,30 @@ def test_another_seed_gives_other_losses(name, tmp_path):
     for seed in "01":
         main_of(name)([*options, "--seed", seed, "--out", str(tmp_path / seed)])
     assert ".losses" in differences(checkpoint(tmp_path / "0"), checkpoint(tmp_path / "1"))
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+def test_random_numbers_go_on_where_they_were_on_every_device(device, tmp_path):
+    try:
+        device = training.device_of(device)
+    except training.Problem as problem:
+        pytest.skip(str(problem))
+
+    def draw(*options, stop_after=None):
+        run = run_of("--out", str(tmp_path), *options, device=device)
+        for step in run:
+            run.log(cg.rand(1, device=device).item() + cg.rand(1).item())
+            if step == stop_after:
+                signal.raise_signal(signal.SIGINT)
+        return run.losses
+
+    cg.manual_seed(5)
+    whole = draw()
+    cg.manual_seed(5)
+    with pytest.raises(SystemExit):
+        draw(stop_after=1)
+    cg.manual_seed(6)
+    assert draw("--resume") == whole
 
 
 def test_a_run_counts_the_steps_and_saves_the_last(tmp_path):
