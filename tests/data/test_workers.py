@@ -424,11 +424,12 @@ def test_a_forked_child_that_drops_the_iterator_leaves_the_workers_alone():
 
 
 PROGRAM = """
-import os, sys, time
+import os, signal, sys, time
 from cudagrad.utils.data import DataLoader
 from cudagrad.utils.data._utils import pool
 from tests.data.common import Faulty, Squares
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so do its children
 way = sys.argv[1]
 pool.INTERVAL_S = 1.0
 data = Faulty(99, "sleep") if way == "stuck" else Squares(99)
