@@ -19,6 +19,8 @@
 
 #ifndef CG_V  // elements a pack, and packs a thread holds: letters of the entry's header; here for entries without
 #define CG_V 1
+#endif
+#ifndef CG_K
 #define CG_K 0
 #endif
 #ifndef CG_B  // threads a block, which bounds the registers a thread may have

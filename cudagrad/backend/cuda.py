@@ -5,8 +5,10 @@ import sys
 
 import numpy as np
 
-from . import adopt
+from . import adopt, kernels, kernels_nvrtc
 from .device import device
+from .kernels_header import stamp
+from .kernels_launch import complete
 
 
 @functools.cache
@@ -87,13 +89,51 @@ def text_module():
 
 
 def forward(op, text):
-    """The function that runs ``op`` on CuPy arrays."""
-    return text
+    """The function that runs ``op`` on CuPy arrays: its kernel where there is one."""
+    return kernels.with_kernel(kernels.FORWARD, op, text, cupy(), run)
 
 
 def first_order(op, rule):
-    """The function that runs a first-order rule of ``op`` on CuPy arrays."""
-    return rule
+    """The function that runs a fused or adding rule of ``op`` on CuPy arrays; ``xp`` comes first where it asks."""
+    if rule is not op.fused or op.name not in kernels.FIRST_ORDER:
+        return rule
+    if "xp" not in rule.__code__.co_varnames[:1]:
+        return kernels.with_kernel(kernels.FIRST_ORDER, op, rule, cupy(), run)
+    served = kernels.with_kernel(kernels.FIRST_ORDER, op, functools.partial(rule, cupy()), cupy(), run)
+    return lambda xp, *given: served(*given)
+
+
+# ---- kernels
+
+
+def run(file, name, **given):
+    """Launch entry ``name`` of ``file`` on the current stream; returns the arguments, arrays made from letters too."""
+    here = current_device()
+    plan, given = complete(file, name, given, _address, _processors(here))
+    function = _loaded(file, stamp(file), name, plan.macros, here, plan.shared)
+    null = np.uint64(0)
+    arguments = tuple(null if a is None else a for a in plan.arguments)
+    function(plan.grid, plan.block, arguments, shared_mem=plan.shared)
+    return given
+
+
+def _address(array):
+    return array.data.ptr
+
+
+@functools.cache
+def _processors(index):
+    return cupy().cuda.Device(index).attributes["MultiProcessorCount"]
+
+
+@functools.cache
+def _loaded(file, stamp, name, macros, index, shared):
+    """The function of an entry, built for the GPU ``index`` and loaded there."""
+    path = kernels_nvrtc.cubin(file, macros, cupy().cuda.Device(index).compute_capability)
+    function = cupy().RawModule(path=str(path)).get_function(name)
+    if shared > 48 << 10:  # what a block may have without asking
+        function.max_dynamic_shared_size_bytes = shared
+    return function
 
 
 def pinned(array):

@@ -96,6 +96,19 @@ def _softmax_back(log):
     return softmax_back
 
 
+# ---- dropout
+
+
+def dropped(run, xp, x, *, p, seed, offset, scale, dims):
+    _fits("dropout", x)
+    flat = xp.ascontiguousarray(x).reshape(-1)
+    y = xp.empty(flat.shape, x.dtype)
+    per = 1 if dims is None else math.prod(x.shape[dims:])
+    given = dict(per=per, limit=round(p * 65536), scale=scale, seed=seed, offset=offset)
+    run("dropout.cu", "dropped", x=flat, y=y, **given)
+    return y.reshape(x.shape)
+
+
 # ---- norms of a layer
 
 
@@ -154,5 +167,6 @@ def rms_norm_back(run, xp, g, x, w, needs, shape, rstd):
 
 
 FORWARD.update(softmax=_softmax(0), log_softmax=_softmax(1), layer_norm=layer_norm, rms_norm=rms_norm)
+FORWARD.update(dropped=dropped)
 FIRST_ORDER.update(softmax=_softmax_back(0), log_softmax=_softmax_back(1))
 FIRST_ORDER.update(layer_norm=layer_norm_back, rms_norm=rms_norm_back)

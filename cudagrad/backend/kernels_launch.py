@@ -58,6 +58,15 @@ def plan(file, name, given, address, processors):
     for letter, dtype in types.items():
         letters["size_" + letter] = dtype.itemsize
     letters["aligned"] = all(address(a) % 16 == 0 for a in given.values() if isinstance(a, np.ndarray) or _is_array(a))
+    for p in entry.parameters:
+        if (
+            not p.pointer
+            and given.get(p.name) is not None
+            and letters.setdefault(p.name, given[p.name]) != given[p.name]
+        ):
+            raise ValueError(
+                f"{name}: argument {p.name} is {given[p.name]}, and {letters[p.name]} by the arrays' shapes"
+            )
     for letter, code in entry.where.items():
         letters.setdefault(letter, value(code, letters))
     if not value(entry.launch["limits"], letters):

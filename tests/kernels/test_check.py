@@ -227,7 +227,13 @@ def all_kernels(shape, dtype):
         return cudagrad.randn(*size, device="emulated").to(dtype).detach().requires_grad_()
 
     x, w, b = leaf(*shape), leaf(shape[1]), leaf(shape[1])
-    for y in (F.layer_norm(x, shape[1:], w, b), F.rms_norm(x, shape[1:], w), F.softmax(x, 1), F.log_softmax(x, 1)):
+    for y in (
+        F.layer_norm(x, shape[1:], w, b),
+        F.rms_norm(x, shape[1:], w),
+        F.softmax(x, 1),
+        F.log_softmax(x, 1),
+        F.dropout(x),
+    ):
         y.backward(leaf(*shape).detach())
 
 

@@ -91,13 +91,20 @@ def test_arguments_stand_in_the_entrys_order_and_have_its_widths():
         ({"s": np.empty((300, 2), "f4")}, ValueError, r"argument s has shape .* with 3 = 3"),
         ({"y": 3.0}, TypeError, "argument y must be an array, not float"),
         ({"k": None}, TypeError, "argument k is missing"),
-        ({"N": 2**31}, ValueError, "argument N = 2147483648 does not fit into int"),
+        ({"N": 299}, ValueError, "argument N is 299, and 300 by the arrays' shapes"),
         ({"z": 1}, TypeError, "has no argument z"),
     ],
 )
 def test_an_argument_that_does_not_fit_is_named(changes, error, words):
     with pytest.raises(error, match=words):
         planned(**changes)
+
+
+def test_a_number_too_large_for_its_parameter_is_refused():
+    x = np.ones(4, "f4")
+    entry = parse("twice.cu", TEXT.replace("double k", "int k"))["twice"]
+    with pytest.raises(ValueError, match="argument k = 2147483648 does not fit into int"):
+        plan_of(entry, {"x": x, "y": x.copy(), "k": 2**31})
 
 
 def test_outside_the_limits_the_kernel_declines_and_says_why():

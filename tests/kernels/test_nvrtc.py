@@ -39,7 +39,7 @@ def rows():
 def macros_of(file, name, dtype, c, processors=132):
     """What the header asks to be built for rows of ``c`` elements on 16-byte addresses."""
     entry, sums = entries(file)[name], np.dtype("f8") if dtype == np.dtype("f8") else np.dtype("f4")
-    sizes = {"N": 64, "C": c, "Q": 8, "2": 2}
+    sizes = {"N": 64, "C": c, "M": 64 * c, "Q": 8, "2": 2}
     given = {p.name: 1 for p in entry.parameters if not p.pointer and p.name not in sizes}
     for p in entry.parameters:
         if p.pointer and not {"Q"} & set(p.dims) or p.pointer and "Q" not in entry.where:
