@@ -85,7 +85,7 @@ def grad(
 def _result(t, i, found, allowed, materialize):
     g = found.get(t.node)
     if g is not None:
-        return g if g.array.dtype is t.array.dtype else g.to(t.dtype)
+        return _writable(g if g.array.dtype is t.array.dtype else g.to(t.dtype))
     if not allowed:
         raise RuntimeError(
             errors.text(
@@ -95,6 +95,13 @@ def _result(t, i, found, allowed, materialize):
             )
         )
     return wrap(xp_of(t.array).zeros_like(t.array)) if materialize else None
+
+
+def _writable(g):
+    """A gradient that was spread over its shape, as a mean's is, in memory of its own: it may be written to."""
+    if g.node is None and 0 in g.array.strides and g.array.size > 1:
+        return wrap(xp_of(g.array).ascontiguousarray(g.array))
+    return g
 
 
 class _capturing:

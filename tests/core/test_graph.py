@@ -441,3 +441,9 @@ def test_a_leaf_that_wants_no_gradient_any_more_gets_none():
     (x * 4).sum().backward()
     assert x.grad.tolist() == [5.0]
     assert copy.deepcopy(x).grad.tolist() == [5.0]
+
+
+def test_a_gradient_of_a_mean_may_be_written_and_viewed():
+    x = cg.ones(2, 3, dtype=cg.float64, requires_grad=True)
+    (g,) = grad(x.mean(), x)
+    assert g.mul_(6).view(-1).tolist() == [1.0] * 6
