@@ -257,7 +257,8 @@ def unpacked(unpack, packed, node, was_tensor=True):
     """What ``unpack`` makes of ``packed``: an array, or a tensor of the graph of ``node`` where one was packed."""
     t = unpack(packed)
     if not hasattr(t, "array"):
-        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t)}")
+        kind = type(t).__name__
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
     if not was_tensor:
         return t.array
     if t.node is not node:

@@ -10,6 +10,7 @@ from ..backend import copy_of, data_ptr, device_of
 from . import hooks, node
 from .inplace import INFERENCE, base_of, counter_of
 from .modes import MODE, SPACE
+from .op import TABLE
 
 
 class Size(tuple):
@@ -386,7 +387,7 @@ class Tensor(metaclass=_TensorMeta):
         if id(self) in memo:
             return memo[id(self)]
         t = object.__new__(type(self))
-        t.array, t.node, t.version, t.link = copy_of(self.array), None, None, None
+        t.array, t.node, t.version, t.link = _copied(self.array, memo), None, None, None
         memo[id(self)] = t
         grad = self.grad
         t.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k not in _OF_GRAPH})
@@ -396,17 +397,27 @@ class Tensor(metaclass=_TensorMeta):
         return t
 
     def __reduce_ex__(self, protocol):
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
-                "crossing process boundaries.  If you just want to transfer the data, call detach() on the "
-                "tensor before "
-                "serializing (e.g., putting it on the queue)."
-            )
         state = {k: v for k, v in self.__dict__.items() if k not in _OF_GRAPH}
         return _rebuild, (type(self), self.array, self.requires_grad, state)
 
     __hash__ = object.__hash__
+
+
+def _copied(array, memo):
+    """A copy of ``array``; arrays over one memory are copied to arrays over one memory, within one deep copy."""
+    memory = memory_of(array)
+    if memory.dtype != array.dtype or memory.__class__ is not array.__class__:
+        return copy_of(array)
+    key = "memory", id(memory)
+    if key not in memo:
+        memo[key] = memory, copy_of(memory)
+    copied = memo[key][1]
+    if memory is array or copied.strides != memory.strides:
+        return copied if memory is array else copy_of(array)
+    size = array.itemsize
+    place = {"shape": array.shape, "strides": tuple(s // size for s in array.strides), "layout": None}
+    offset = (data_ptr(array) - data_ptr(memory)) // size
+    return canonical(TABLE["as_strided"].impl[array.__class__](copied, offset=offset, **place))
 
 
 _OF_GRAPH = {"_grad", "_leaf"}  # attributes that no copy takes along

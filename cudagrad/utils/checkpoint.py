@@ -7,7 +7,9 @@ import weakref
 from ..autograd.graph import saved_tensors_hooks
 from ..backend.device import device
 from ..core.generator import generator_of
+from ..core.inplace import check_saved
 from ..core.modes import MODE, enable_grad
+from ..core.node import make, rule
 from ..core.tensor import Tensor
 
 
@@ -78,6 +80,11 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
     return run((segments - 1) * size, len(functions))(input)
 
 
+@rule("CheckpointBackward0")
+def _checkpointed(k, g, heap):
+    raise NotImplementedError
+
+
 class _Slot:
     """Stands in the graph for one saved tensor."""
 
@@ -92,6 +99,8 @@ class _Frame:
 
     def __init__(self, function, args, kwargs, context, check, early_stop, preserve_rng):
         self.call = function, args, kwargs
+        given = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        self.inputs = make(_checkpointed, (), tuple(given))  # no part of the graph: notices writes, and says where
         self.context, self.check, self.early_stop = context, check, early_stop
         self.rng = _rng_states(args) if preserve_rng else None
         self.modes = _autocast_state()
@@ -126,6 +135,7 @@ class _Frame:
         return t
 
     def _run_again(self):
+        check_saved(self.inputs)
         function, args, kwargs = self.call
         count = 0
 
