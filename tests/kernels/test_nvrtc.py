@@ -3,13 +3,12 @@
 import csv
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cudagrad.backend import kernels_nvrtc
 from cudagrad.backend.kernels_header import entries
-from cudagrad.backend.kernels_launch import plan
 from cudagrad.backend.kernels_path import kernels_path
+from cudagrad.tools.kernels import variant
 
 from .common import DTYPES, probe
 
@@ -36,15 +35,8 @@ def rows():
         ]
 
 
-def macros_of(file, name, dtype, c, processors=132):
-    """What the header asks to be built for rows of ``c`` elements on 16-byte addresses."""
-    entry, sums = entries(file)[name], np.dtype("f8") if dtype == np.dtype("f8") else np.dtype("f4")
-    sizes = {"N": 64, "C": c, "M": 64 * c, "Q": 8, "2": 2}
-    given = {p.name: 1 for p in entry.parameters if not p.pointer and p.name not in sizes}
-    for p in entry.parameters:
-        if p.pointer and not {"Q"} & set(p.dims) or p.pointer and "Q" not in entry.where:
-            given[p.name] = np.empty([sizes[d] for d in p.dims], sums if p.type == "A" else dtype)
-    return plan(file, name, given, lambda a: 0, processors).macros
+def macros_of(file, name, dtype, c):
+    return variant(file, name, dtype, c).macros
 
 
 def test_every_entry_has_a_row_in_the_budget():
