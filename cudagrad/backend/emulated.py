@@ -18,6 +18,10 @@ TRAVELS = {"to_device"}
 class EmulatedArray(np.ndarray):
     """An array in the memory of the emulated device."""
 
+    def __array_function__(self, function, types, args, kwargs):
+        """NumPy's functions of such arrays return such arrays, as they do of CuPy's; some would forget the class."""
+        return _up(super().__array_function__(function, types, args, kwargs))
+
 
 def _up(value):
     """An array, or those of a tuple or list, as ones of the device; anything else as it is."""

@@ -7,7 +7,9 @@ import pytest
 
 import cudagrad
 import cudagrad.config
+from cudagrad.backend import kernels
 from cudagrad.backend.emulated import EmulatedArray
+from cudagrad.core.op import TABLE, asks
 
 from .common import needs_compiler
 
@@ -107,6 +109,15 @@ def test_random_numbers_are_the_cpus_to_the_last_bit():
 
 def test_pickles_keep_the_device():
     assert lies_there(pickle.loads(pickle.dumps(emulated([1.0]))))
+
+
+def test_a_kernels_rule_takes_what_the_ops_own_takes():
+    """They stand in for one another, argument for argument."""
+    for name, rule in kernels.FIRST_ORDER.items():
+        own = asks(TABLE[name].fused)
+        assert asks(rule) == ("run", "xp", *(a for a in own if a != "xp")), name
+    for name, forward in kernels.FORWARD.items():
+        assert asks(forward) == ("run", *asks(TABLE[name].forward)), name
 
 
 @needs_compiler

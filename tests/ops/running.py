@@ -1,14 +1,15 @@
 """What the generic tests share: calls on tensors, derivatives along random directions, and comparisons of arrays."""
 
 import inspect
+import os
 
 import ml_dtypes
 import numpy as np
 
 from cudagrad.core.tensor import Tensor, wrap
 
-# A device's name here puts the whole table on it.
-DEVICES = ["cpu"]
+# A device's name here puts the whole table on it: CUDAGRAD_TEST_DEVICES=cpu,emulated
+DEVICES = os.environ.get("CUDAGRAD_TEST_DEVICES", "cpu").split(",")
 
 LOW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}

@@ -349,7 +349,7 @@ case(
     "linalg.cholesky of a hermitian matrix",
     lambda x: np.abs(np.linalg.cholesky(x @ x.conj().T + np.eye(3))),
     Input((3, 3)),
-    f=lambda x: cg.linalg.cholesky(x @ x.mH + cg.eye(3).to(x.dtype)).abs(),
+    f=lambda x: cg.linalg.cholesky(x @ x.mH + cg.eye(3, dtype=x.dtype, device=x.device)).abs(),
     complex=True,
     **LINALG,
 )
