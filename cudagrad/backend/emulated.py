@@ -15,28 +15,38 @@ DEVICE = device("emulated")
 TRAVELS = {"to_device"}
 
 
+def _lifted(result):
+    """What a function of NumPy returned, a list too, as arrays of the device."""
+    return list(map(_up, result)) if result.__class__ is list else _up(result)
+
+
 class EmulatedArray(np.ndarray):
     """An array in the memory of the emulated device."""
 
     def __array_function__(self, function, types, args, kwargs):
         """NumPy's functions of such arrays return such arrays, as they do of CuPy's; some would forget the class."""
-        return _up(super().__array_function__(function, types, args, kwargs))
+        return _lifted(super().__array_function__(function, types, args, kwargs))
 
 
 def _up(value):
-    """An array, or those of a tuple or list, as ones of the device; anything else as it is."""
+    """An array, or those of a tuple, as ones of the device; anything else, a list too, as it is."""
     if value.__class__ is np.ndarray:
         return value.view(EmulatedArray)
-    if value.__class__ in (tuple, list):
-        return value.__class__(map(_up, value))
+    if value.__class__ is tuple:
+        return tuple(map(_up, value))
     return np.asarray(value).view(EmulatedArray) if isinstance(value, np.generic) else value
 
 
 def _down(value):
-    """What NumPy computes with: the same memory as plain arrays."""
+    """What NumPy computes with: the same memory as plain arrays.
+
+    A list that holds none of ours stays the same list: a forward may leave one for its rule to empty.
+    """
     if value.__class__ is EmulatedArray:
         return value.view(np.ndarray)
-    return value.__class__(map(_down, value)) if value.__class__ in (tuple, list) else value
+    if value.__class__ is tuple or (value.__class__ is list and any(v.__class__ is EmulatedArray for v in value)):
+        return value.__class__(map(_down, value))
+    return value
 
 
 class _Module:
@@ -55,7 +65,7 @@ class _Module:
     def _lifted(function):
         @functools.wraps(function)
         def lifted(*args, **kwargs):
-            return _up(function(*args, **kwargs))
+            return _lifted(function(*args, **kwargs))
 
         return lifted
 
@@ -118,8 +128,13 @@ def first_order(op, rule):
     takes_xp = "xp" in rule.__code__.co_varnames[:1]
     text = functools.partial(rule, np) if takes_xp else rule
     served = kernels.with_kernel(kernels.FIRST_ORDER, op, text, np, run) if rule is op.fused else text
-    across = _across(served)
+    across = _across(lambda *given: _listed(served(*given)))
     return (lambda xp, *given: across(*given)) if takes_xp else across
+
+
+def _listed(gradients):
+    """The gradients of a list of tensors as a tuple, whose arrays are put on."""
+    return tuple(gradients) if gradients.__class__ is list else gradients
 
 
 def _across(function):

@@ -93,6 +93,16 @@ def test_a_0_d_tensor_of_the_cpu_follows():
     assert lies_there(cudagrad.ones(2, device="emulated") * cudagrad.tensor(2.0))
 
 
+def test_what_a_forward_leaves_for_its_rule_is_used_once():
+    """cross_entropy makes its gradient in the forward; a second backward of the graph must not meet a used one."""
+    x = cudagrad.randn(3, 4, device="emulated", requires_grad=True)
+    loss = cudagrad.nn.functional.cross_entropy(x, emulated([0, 3, 1]))
+    gradients = [cudagrad.autograd.grad(loss, x, emulated(w), retain_graph=True)[0] for w in (2.0, 2.0, 1.0)]
+    assert all(lies_there(g) for g in gradients)
+    assert np.allclose(gradients[0].cpu().array, gradients[1].cpu().array, rtol=1e-5)
+    assert np.allclose(gradients[0].cpu().array, 2 * gradients[2].cpu().array, rtol=1e-5)
+
+
 def test_there_is_one_emulated_device():
     assert cudagrad.ones(2, device="emulated:0").device.type == "emulated"
     with pytest.raises(RuntimeError, match="there is one emulated device, index 0"):
