@@ -6,6 +6,7 @@ from ..backend import empty
 from ..core.tensor import wrap
 from ..dtypes import get_default_dtype
 from ..ops.affine import bilinear, linear
+from ..ops.factory import checked_size
 from . import init
 from .module import Module
 from .parameter import Parameter
@@ -13,7 +14,7 @@ from .parameter import Parameter
 
 def uninitialised(shape, device=None, dtype=None):
     """A parameter of this shape whose values are still to come."""
-    return Parameter(wrap(empty(shape, dtype or get_default_dtype(), device)))
+    return Parameter(wrap(empty(checked_size(shape), dtype or get_default_dtype(), device)))
 
 
 class Identity(Module):

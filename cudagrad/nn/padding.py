@@ -116,19 +116,29 @@ class ReplicationPad3d(_Pad):
     _axes, _mode = 3, "replicate"
 
 
-class CircularPad1d(_Pad):
+class _CircularPad(_Pad):
+    _mode = "circular"
+
+    def forward(self, input):
+        few = self._axes + 1
+        if input.ndim not in (few, few + 1):
+            raise ValueError(f"expected {few}D or {few + 1}D input (got {input.ndim}D input)")
+        return super().forward(input)
+
+
+class CircularPad1d(_CircularPad):
     """Pads with the elements of the other end: [N,C,T] or [C,T]."""
 
-    _axes, _mode = 1, "circular"
+    _axes = 1
 
 
-class CircularPad2d(_Pad):
+class CircularPad2d(_CircularPad):
     """Pads with the elements of the other end: [N,C,H,W] or [C,H,W]."""
 
-    _axes, _mode = 2, "circular"
+    _axes = 2
 
 
-class CircularPad3d(_Pad):
+class CircularPad3d(_CircularPad):
     """Pads with the elements of the other end: [N,C,D,H,W] or [C,D,H,W]."""
 
-    _axes, _mode = 3, "circular"
+    _axes = 3

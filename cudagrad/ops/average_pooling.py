@@ -6,6 +6,7 @@ from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
 from .checks import refuse
+from .outputs import placed
 from .pool_windows import check_kind, check_padding, check_sizes, one_an_axis, pool_windows
 from .windows import cut, padded
 
@@ -117,25 +118,41 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
 
 def avg_pool2d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+    *,
+    out=None,
 ):
     """As ``avg_pool1d`` over two axes; ``divisor_override`` takes the place of the count.
 
     Shapes      [N,C,H,W] or [C,H,W]
     """
     options = (stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return _pool("avg_pool2d", 2, input, kernel_size, *options)
+    return placed("avg_pool2d", _pool("avg_pool2d", 2, input, kernel_size, *options), out)
 
 
 def avg_pool3d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+    *,
+    out=None,
 ):
     """As ``avg_pool2d`` over three axes.
 
     Shapes      [N,C,D,H,W] or [C,D,H,W]
     """
     options = (stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return _pool("avg_pool3d", 3, input, kernel_size, *options)
+    return placed("avg_pool3d", _pool("avg_pool3d", 3, input, kernel_size, *options), out)
 
 
 # ---- power means

@@ -57,8 +57,10 @@ def _check(input, training, eps, **per_channel):
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     if training:
         check_values("Expected more than 1 value per channel when training", input.shape)
-        if eps < 0:
+        if eps <= 0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     channels = input.shape[1]
     for name, t in per_channel.items():
         if t is None:
@@ -87,8 +89,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if training:
         mean, var = batch_moments(input.detach())
         count = count_of([input.shape[0], *input.shape[2:]], None)
-        _follow(running_mean, mean, momentum, 1)
-        _follow(running_var, var, momentum, count / max(count - 1, 1))
+        if count:
+            _follow(running_mean, mean, momentum, 1)
+            _follow(running_var, var, momentum, count / max(count - 1, 1))
     else:
         mean, var = running_mean.detach(), running_var.detach()
     return normalize_batch(input, weight, bias, mean, var, training=bool(training), eps=eps)

@@ -355,6 +355,25 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return _unbatched(loss, single, reduction)
 
 
+def _check_linear(input, weight, bias, target, ignore_index):
+    """PyTorch's checks of the map before the loss, in its order and words."""
+    shape = tuple(weight.shape)
+    if weight.ndim < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {weight.ndim}")
+    if input.shape[-1] != shape[-1]:
+        sizes = f"got {input.shape[-1]} and {shape[-1]}, respectively"
+        raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), {sizes}")
+    if bias is not None and tuple(bias.shape) != shape[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {shape[:-1]}, got {tuple(bias.shape)}")
+    if weight.ndim > 2 and input.ndim == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {shape} requires batched input, (N, {shape[-1]}), got "
+            f"unbatched input with shape {tuple(input.shape)}"
+        )
+    if ignore_index is not None and target.dtype.category == 2:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+
+
 def linear_cross_entropy(
     input,
     linear_weight,
@@ -370,12 +389,13 @@ def linear_cross_entropy(
     """cross_entropy of linear(input, linear_weight, linear_bias): the loss of a model's last layer.
 
     Shapes      input (N,K) or (K), linear_weight (C,...,K), linear_bias (C,...); target as for logits (N,C,...)
-    Raises      RuntimeError for another number of dimensions of input
+    Raises      RuntimeError where shapes do not fit, or for an ``ignore_index`` beside probabilities
     Differs     ``options``, which pick PyTorch's chunking, change nothing
     """
     if input.ndim not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
     lengths = linear_weight.shape[:-1]
+    _check_linear(input, linear_weight, linear_bias, target, ignore_index)
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
     return cross_entropy(

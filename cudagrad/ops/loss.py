@@ -299,7 +299,7 @@ def poisson_nll_loss(
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """0.5 * (log(var) + (input - target)^2 / var), var not below eps; ``full`` adds 0.5 * log(2 * pi).
 
-    Shapes      var a number, as input, as input with a last length of 1, or without its last axis
+    Shapes      var a number, as input, as input with one length of 1, or without its last axis
     Derivative  by var as if it were not clamped
     Raises      ValueError for a var of another size or with negative entries
     """
@@ -324,6 +324,7 @@ def _variance(input, var):
         return var
     if input.shape[:-1] == var.shape:
         return var.unsqueeze(-1)
-    if input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1:
+    other = [v for n, v in zip(input.shape, var.shape) if n != v]
+    if input.ndim == var.ndim and other == [1]:  # one axis on which var is the same
         return var
     raise ValueError("var is of incorrect size")

@@ -65,6 +65,13 @@ def check_sizes(name, input, ndim):
             first = f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input"
             raise RuntimeError(f"{first}, but got:{shape}")
         raise RuntimeError(f"non-empty {ndim + 1}D or {ndim + 2}D (batch mode) tensor expected for input")
+    if 0 in shape[input.ndim - ndim - 1 :] and ndim == 3:
+        kind = "max_pool3d_with_indices_out_cpu_template" if name == "max_pool3d" else name
+        axis = shape.index(0, input.ndim - ndim - 1) - (input.ndim - ndim - 1)
+        raise RuntimeError(
+            f"{kind}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {shape} "
+            f"and non-batch dimension {axis} has length zero!"
+        )
     if 0 in shape[input.ndim - ndim - 1 :]:
         raise RuntimeError(
             f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "

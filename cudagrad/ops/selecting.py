@@ -1,7 +1,8 @@
 """The public functions that read and write whole slices, or elements, at places given by an integer tensor."""
 
 from .. import errors
-from ..core.op import op
+from ..backend import xp_of
+from ..core.op import TABLE, op
 from ..core.promote import cast
 from ..core.tensor import Tensor, check_dim, wrap
 from .broadcasting import broadcast_shapes, expand
@@ -11,6 +12,7 @@ from .gathering import (
     _take,
     fill_number,
     gather,
+    in_range,
     largest_unsigned,
     rows,
     rows_add,
@@ -233,20 +235,25 @@ def _index_fill(input, dim, index, value):
                 "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value.array.ndim} dimension(s)."
             )
-        shape = list(input.array.shape)
-        shape[dim : dim + 1] = [index.array.size] * len(shape[dim : dim + 1])
-        value = value if value.array.dtype is input.array.dtype else cast(value, input.array.dtype)
-        return dim, expand(value, shape)
+        return dim, value if value.array.dtype is input.array.dtype else cast(value, input.array.dtype)
     if isinstance(value, complex) and input.dtype.category < 3:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     return dim, fill_number(value, input.dtype)
+
+
+def _at_index(input, dim, index):
+    """The bool tensor, of a shape that broadcasts to ``input``, that is True at ``index`` of ``dim``."""
+    xp = xp_of(input.array)
+    mask = xp.zeros(input.array.shape[dim] if input.array.ndim else 1, bool)
+    mask[in_range(xp, index.array, mask.size, dim)] = True
+    return wrap(mask.reshape((-1,) + (1,) * (input.array.ndim - 1 - dim)) if input.array.ndim else mask.reshape(()))
 
 
 def index_fill(input, dim, index, value, *, out=None):
     """``input`` with its slices at ``index`` of dim ``dim`` filled with ``value``, a number or a 0-d tensor."""
     dim, value = _index_fill(input, dim, index, value)
     if isinstance(value, Tensor):
-        return rows_put(input, index, value, dim=dim, out=out)
+        return TABLE["fill_where"].raw(input, _at_index(input, dim, index), value, out=out)
     return rows_fill(input, index, dim=dim, value=value, out=out)
 
 
@@ -254,7 +261,8 @@ def index_fill_(self, dim, index, value):
     """In-place form of :func:`index_fill`."""
     dim, value = _index_fill(self, dim, index, value)
     if isinstance(value, Tensor):
-        return written(self, "index_fill_", lambda x: rows_put(x, index, value, dim=dim, inplace=True))
+        mask = _at_index(self, dim, index)
+        return written(self, "index_fill_", lambda x: TABLE["fill_where"].raw(x, mask, value, inplace=True))
     return written(self, "index_fill_", lambda x: rows_fill(x, index, dim=dim, value=value, inplace=True))
 
 

@@ -59,8 +59,8 @@ class Elementwise(GroupOptimizer):
             grad = p.grad
             if grad is None:
                 continue
-            state = self.state[p]
-            if not state:
+            state = self.state[p] if names else {}  # a rule that keeps nothing leaves no entry
+            if names and not state:
                 state.update(self.init(options, p))
             scalars = self.advance(options, p, state)
             slots = [state[name] for name in names]
