@@ -5,8 +5,10 @@ import math
 import numpy as np
 
 from ..backend import philox
+from .blocks import plain_exponentials
 from .rowwise import computed, row_products, row_sums
 
+PLAIN = 1e-8, 1e10  # sums of plain exponentials that lose no digit of a weight, nor of a gradient that they divide
 BLOCK = 1 << 16  # scores of a block on the CPU: 256 KiB of float32. Twice that is slower by half (Zen 4, 1 core)
 KEPT = 1 << 22  # scores up to which a call keeps its exponentials for backward; beyond, they are computed again
 
@@ -36,16 +38,24 @@ class Plan:
     def __init__(self, xp, shape, keys, mask, causal, p, seed, offset):
         self.xp, self.keys, self.causal = xp, keys, causal
         self.a, self.h, self.t = shape[:3]
-        self.mask = mask
+        self.mask, self._biases = mask, {}
         self.p, self.dropped = p, None
         if p:
             self.dropped = philox.kept(xp, seed, offset, self.a * self.h * self.t * keys, p)
             self.dropped = self.dropped.reshape(self.a, self.h, self.t, keys)
 
+    def _rows(self):
+        """``(scores, queries)`` of a block."""
+        size = BLOCK if self.xp is np else self.a * self.h * self.t * self.keys
+        return size, min(max(size // max(self.keys, 1), 1), self.t)
+
+    def once(self):
+        """Whether every key is in one block, and in whole."""
+        return self.t > 0 and self._rows()[1] == self.t and (not self.causal or self.t >= self.keys)
+
     def blocks(self):
         """Index pairs: queries (slices of A, H, T) and the slice of keys that any of them sees."""
-        size = BLOCK if self.xp is np else self.a * self.h * self.t * self.keys
-        rows = min(max(size // max(self.keys, 1), 1), self.t)
+        size, rows = self._rows()
         heads = min(max(size // max(rows * self.keys, 1), 1), self.h) if rows == self.t else 1
         batch = max(size // max(rows * self.keys * heads, 1), 1) if heads == self.h else 1
         for a in range(0, self.a, batch):
@@ -56,8 +66,13 @@ class Plan:
                     yield (slice(a, a + batch), slice(h, h + heads), slice(t, last)), slice(0, seen)
 
     def bias(self, queries, keys, kind):
-        """What is added to the scores of a block, or None."""
+        """What is added to the scores of a block, or None; without a mask made once for all heads."""
         mask = self.mask
+        if mask is None:
+            at = queries[2].start, keys.stop
+            if at not in self._biases:
+                self._biases[at] = hidden_part(self.xp, None, self.causal, queries[2], keys, kind)
+            return self._biases[at]
         for axis, part in zip((-4, -3), queries):
             if mask is not None and mask.ndim >= -axis and mask.shape[axis] > 1:
                 mask = mask[(slice(None),) * (mask.ndim + axis) + (part,)]
@@ -91,19 +106,30 @@ def forward(xp, query, key, value, mask, causal, scale, p, seed, offset):
     if not key.shape[2]:
         out[...], norm[...] = 0, 1
         return out, exponentials, norm
+    plain = True  # until the scores of a block are too large for it
     for queries, keys in plan.blocks():
-        e = plan.scores(query, key, queries, keys, scale, exponentials[queries][..., keys] if kept else None)
-        top = e.max(-1, keepdims=True)
-        top[top == -np.inf] = 0  # a row that sees nothing: its exponentials are 0, and so is the result
-        e -= top
-        xp.exp(e, out=e)
-        total = row_sums(xp, e)
-        total[total == 0] = 1
-        norm[queries] = total if kept else top + xp.log(total)
+        asked = query, key, queries, keys, scale, exponentials[queries][..., keys] if kept else None
+        e = plan.scores(*asked)
+        total, top = plain_exponentials(xp, e, e, *PLAIN) if plain else None, None
+        if total is None:
+            e, plain = plan.scores(*asked) if plain else e, False
+            total, top = _exponentials(xp, e)
+        norm[queries] = total if kept else xp.log(total) if top is None else top + xp.log(total)
         through = e * plan.keep(queries, keys) if p else e
-        o = xp.matmul(through, value[queries[:2]][:, :, keys])
-        out[queries] = xp.divide(o, total, out=o)
+        o = xp.matmul(through, value[queries[:2]][:, :, keys], out=out[queries])
+        xp.divide(o, total, out=o)
     return out, exponentials, norm
+
+
+def _exponentials(xp, e):
+    """``(sums, largest)`` of each row of scores e, which become e^(score - largest)."""
+    top = e.max(-1, keepdims=True)
+    top[top == -np.inf] = 0  # a row that sees nothing: its exponentials are 0, and so is the result
+    e -= top
+    xp.exp(e, out=e)
+    total = row_sums(xp, e)
+    total[total == 0] = 1
+    return total, top
 
 
 def backward(xp, g, query, key, value, mask, out, exponentials, norm, causal, scale, p, seed, offset, mask_too):
@@ -112,7 +138,10 @@ def backward(xp, g, query, key, value, mask, out, exponentials, norm, causal, sc
     With w = softmax(scores) and its gradient dw = g value^T: the gradient of the scores is w * (dw - sum of g * out).
     """
     plan = Plan(xp, query.shape, key.shape[2], mask, causal, p, seed, offset)
-    dq, dk, dv = xp.empty(query.shape, query.dtype), xp.zeros(key.shape, key.dtype), xp.zeros(value.shape, value.dtype)
+    dq, dk, dv = (xp.empty(a.shape, a.dtype) for a in (query, key, value))
+    once = plan.once()
+    if not once:
+        dk[...], dv[...] = 0, 0
     dmask = xp.zeros((*query.shape[:3], key.shape[2]), query.dtype) if mask_too else None
     if not key.shape[2]:
         dq[...] = 0
@@ -129,15 +158,23 @@ def backward(xp, g, query, key, value, mask, out, exponentials, norm, causal, sc
             keep = plan.keep(queries, keys)
             ds *= keep
             through = e * keep
-        dv[heads][:, :, keys] += xp.matmul(through.swapaxes(-1, -2), d)
+        _product_into(xp, dv[heads][:, :, keys], once, through.swapaxes(-1, -2), d)
         ds -= lost
         ds *= e
         if mask_too:
             dmask[queries][..., keys] = ds
         ds *= ds.dtype.type(scale)
-        dq[queries] = xp.matmul(ds, key[heads][:, :, keys])
-        dk[heads][:, :, keys] += xp.matmul(ds.swapaxes(-1, -2), query[queries])
+        xp.matmul(ds, key[heads][:, :, keys], out=dq[queries])
+        _product_into(xp, dk[heads][:, :, keys], once, ds.swapaxes(-1, -2), query[queries])
     return dq, dk, dv, dmask
+
+
+def _product_into(xp, out, once, x, y):
+    """out = x @ y, or, where not ``once``, out += x @ y."""
+    if once:
+        xp.matmul(x, y, out=out)
+    else:
+        out += xp.matmul(x, y)
 
 
 def folded(xp, x):
