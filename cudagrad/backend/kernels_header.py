@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import functools
+import os
 import re
 
 import numpy as np
@@ -50,10 +51,22 @@ class Entry:
     def __hash__(self):
         return hash((self.file, self.name))
 
+    @functools.cached_property
+    def arrays(self):
+        """The parameters that are arrays."""
+        return tuple(p for p in self.parameters if p.pointer)
+
+    @functools.cached_property
+    def deciding(self):
+        """The names of the scalar parameters that the launch depends on."""
+        named = {n for code in (*self.where.values(), *self.launch.values()) for n in code.co_names}
+        named |= {dim for p in self.arrays for dim in p.dims}
+        return tuple(p.name for p in self.parameters if not p.pointer and p.name in named)
+
 
 def stamp(file):
-    """When a file of ``kernels/``, or one named by its whole path, was last changed: it is read anew then."""
-    return (kernels_path() / file).stat().st_mtime_ns
+    """When a file named by its whole path was last changed, to read it anew; those of ``kernels/`` are read once."""
+    return os.stat(file).st_mtime_ns if os.path.isabs(file) else 0
 
 
 def entries(file):

@@ -50,42 +50,57 @@ def plan(file, name, given, address, processors):
     Raises      Unfit outside the entry's limits; TypeError, ValueError naming an argument that does not fit
     """
     entry = entries(file)[name]
-    letters, types = {"processors": processors}, {}
-    for p in entry.parameters:
-        if p.pointer:
-            _bind(entry, p, given, letters, types)
+    arrays = [(p, given.get(p.name)) for p in entry.arrays]
+    for p, a in arrays:
+        if a is not None and not _is_array(a):
+            raise TypeError(f"{name}: argument {p.name} must be an array, not {type(a).__name__}")
+    aligned = all(a is None or address(a) % 16 == 0 for _, a in arrays)
+    seen = tuple(None if a is None else (a.shape, a.dtype, a.flags.c_contiguous) for _, a in arrays)
+    key = entry, processors, aligned, seen, tuple(given.get(n) for n in entry.deciding), tuple(given)
+    sized = _SIZED.get(key)
+    if sized is None:
+        sized = _sized(entry, given, aligned, processors)
+        if len(_SIZED) >= 4096:
+            _SIZED.clear()
+        _SIZED[key] = sized
+    macros, grid, block, shared, letters, types = sized
+    arguments = tuple(
+        given.get(p.name) if p.pointer else _number(entry, p, given, letters, types) for p in entry.parameters
+    )
+    return Plan(entry, macros, grid, block, shared, arguments, letters)
+
+
+_SIZED = {}  # what a launch is but for its arguments' values: 20 times the work of looking it up
+
+
+def _sized(entry, given, aligned, processors):
+    """(macros, grid, block, shared, letters, types) of a launch."""
+    unknown = set(given) - {p.name for p in entry.parameters}
+    if unknown:
+        raise TypeError(f"{entry.name}: has no argument {', '.join(sorted(unknown))}")
+    letters, types = {"processors": processors, "aligned": aligned}, {}
+    for p in entry.arrays:
+        _bind(entry, p, given, letters, types)
     _accumulator(types)
     for letter, dtype in types.items():
         letters["size_" + letter] = dtype.itemsize
-    letters["aligned"] = all(address(a) % 16 == 0 for a in given.values() if isinstance(a, np.ndarray) or _is_array(a))
-    for p in entry.parameters:
-        if (
-            not p.pointer
-            and given.get(p.name) is not None
-            and letters.setdefault(p.name, given[p.name]) != given[p.name]
-        ):
-            raise ValueError(
-                f"{name}: argument {p.name} is {given[p.name]}, and {letters[p.name]} by the arrays' shapes"
-            )
+    for n in entry.deciding:
+        if given.get(n) is not None and letters.setdefault(n, given[n]) != given[n]:
+            raise ValueError(f"{entry.name}: argument {n} is {given[n]}, and {letters[n]} by the arrays' shapes")
     for letter, code in entry.where.items():
         letters.setdefault(letter, value(code, letters))
     if not value(entry.launch["limits"], letters):
-        raise Unfit(f"{name}: outside its limits ({entry.fields['limits']}) with {_told(letters)}")
+        raise Unfit(f"{entry.name}: outside its limits ({entry.fields['limits']}) with {_told(letters)}")
     grid, block = (_three(value(entry.launch[k], letters)) for k in ("grid", "block"))
-    shared = int(value(entry.launch["shared"], letters))
     if np.prod(block) > MOST_THREADS:
-        raise ValueError(f"{name}: a block of {block} has more than {MOST_THREADS} threads")
-    arguments = tuple(_argument(entry, p, given, letters, types) for p in entry.parameters)
-    unknown = set(given) - {p.name for p in entry.parameters}
-    if unknown:
-        raise TypeError(f"{name}: has no argument {', '.join(sorted(unknown))}")
+        raise ValueError(f"{entry.name}: a block of {block} has more than {MOST_THREADS} threads")
     macros = [("CG_" + letter, ctype(types.get(letter, np.dtype("f4")))) for letter in TYPE_LETTERS]
     macros += [("CG_" + letter, str(int(letters[letter]))) for letter in entry.where if letter in SEEN]
-    return Plan(entry, tuple(macros), grid, block, shared, arguments, letters)
+    return tuple(macros), grid, block, int(value(entry.launch["shared"], letters)), letters, types
 
 
 def _is_array(a):
-    return hasattr(a, "strides") and hasattr(a, "dtype") and getattr(a, "ndim", 0) >= 0 and not np.isscalar(a)
+    return hasattr(a, "flags") and hasattr(a, "strides") and not isinstance(a, np.generic)
 
 
 def _bind(entry, p, given, letters, types):
@@ -95,8 +110,6 @@ def _bind(entry, p, given, letters, types):
         if not p.nullable:
             raise TypeError(f"{entry.name}: argument {p.name} is missing")
         return
-    if not _is_array(array):
-        raise TypeError(f"{entry.name}: argument {p.name} must be an array, not {type(array).__name__}")
     if not array.flags.c_contiguous:
         raise ValueError(f"{entry.name}: argument {p.name} must be C-contiguous; its strides are {array.strides}")
     if len(p.type) == 1:
@@ -125,17 +138,20 @@ def _accumulator(types):
     types.setdefault("W", first)
 
 
-def _argument(entry, p, given, letters, types):
-    """What is passed for ``p``: an array, None, or a NumPy scalar of the very width of the parameter."""
-    if p.pointer:
-        return given.get(p.name)
+def _number(entry, p, given, letters, types):
+    """A NumPy scalar of the very width of the parameter: a number of another width would be garbage, and silently."""
     number = given.get(p.name, letters.get(p.name))
     if number is None:
         raise TypeError(f"{entry.name}: argument {p.name} is missing")
-    kind = types[p.type] if len(p.type) == 1 else np.dtype(SCALARS[p.type])
-    if kind.kind in "iu" and not np.iinfo(kind).min <= number <= np.iinfo(kind).max:
+    kind = types[p.type] if len(p.type) == 1 else _WIDTHS[p.type]
+    limits = _LIMITS.get(kind)
+    if limits and not limits[0] <= number <= limits[1]:
         raise ValueError(f"{entry.name}: argument {p.name} = {number} does not fit into {p.type}")
     return kind.type(number)
+
+
+_WIDTHS = {name: np.dtype(kind) for name, kind in SCALARS.items()}
+_LIMITS = {d: (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in _WIDTHS.values() if d.kind in "iu"}
 
 
 def _three(sizes):
