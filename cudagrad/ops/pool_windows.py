@@ -69,8 +69,8 @@ def check_sizes(name, input, ndim):
         kind = "max_pool3d_with_indices_out_cpu_template" if name == "max_pool3d" else name
         axis = shape.index(0, input.ndim - ndim - 1) - (input.ndim - ndim - 1)
         raise RuntimeError(
-            f"{kind}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {shape} "
-            f"and non-batch dimension {axis} has length zero!"
+            f"{kind}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+            f"{shape} and non-batch dimension {axis} has length zero!"
         )
     if 0 in shape[input.ndim - ndim - 1 :]:
         raise RuntimeError(
