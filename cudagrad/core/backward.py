@@ -10,6 +10,7 @@ from .inplace import overwrite
 from .modes import MODE
 from .op import TABLE
 from .tensor import wrap
+from .turns import Turn
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
@@ -24,7 +25,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     roots = _roots(tensors, grads, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        _run(roots, retain, create_graph)
+        with Turn() as turn:
+            _run(roots, retain, create_graph, turn)
         return
     inputs = _listed(inputs)
     _check_wanted(inputs)
@@ -104,23 +106,6 @@ def _writable(g):
     return g
 
 
-class _capturing:
-    """Within, the gradients that reach ``nodes`` go into ``found`` and no further than they must."""
-
-    def __init__(self, nodes, found):
-        self.found = found
-        self.before = [(k, of_node(k), of_node(k).capture, of_node(k).stops) for k in dict.fromkeys(nodes)]
-
-    def __enter__(self):
-        for k, hooks, _, _ in self.before:
-            hooks.capture = functools.partial(self.found.__setitem__, k)
-            hooks.stops = not any(e is not None for e in k.edges or ())
-
-    def __exit__(self, *exception):
-        for _, hooks, capture, stops in self.before:
-            hooks.capture, hooks.stops = capture, stops
-
-
 def _check_wanted(inputs):
     if any(t.node is None for t in inputs):
         raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -129,22 +114,26 @@ def _check_wanted(inputs):
 def _run_to(inputs, captured, roots, retain, create_graph):
     """Run only what leads to ``inputs``; comes back as the gradients of the nodes ``captured``, by node."""
     found = {}
-    needed, masked = engine.prune([k for k, _ in roots], [t.node for t in inputs])
-    try:
-        with _capturing(captured, found):
-            _run([(k, g) for k, g in roots if k in needed], retain, create_graph)
-    finally:
-        engine.unprune(masked)
+    with Turn() as turn:
+        needed, masked = engine.prune([k for k, _ in roots], [t.node for t in inputs])
+        turn.mask(masked)
+        turn.capture([_into(found, k) for k in dict.fromkeys(captured)])
+        _run([(k, g) for k, g in roots if k in needed], retain, create_graph, turn)
     return found
 
 
-def _run(roots, retain, create_graph):
+def _into(found, k):
+    """What lets the gradient that reaches node ``k`` go into ``found`` and no further than it must."""
+    return of_node(k), functools.partial(found.__setitem__, k), not any(e is not None for e in k.edges or ())
+
+
+def _run(roots, retain, create_graph, turn):
     if not roots:
         return
     if create_graph or MODE.checker is not None:
         graph.run(roots, retain, create_graph)
     else:
-        engine.run([(k, g.array) for k, g in roots], retain)
+        engine.run([(k, g.array) for k, g in roots], retain, turn.heap)
 
 
 def _listed(value, count=None):

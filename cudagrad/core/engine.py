@@ -1,7 +1,6 @@
 """First-order backward: walks the graph on bare arrays, newest node first, and frees what it has used."""
 
 import sys
-import threading
 from heapq import heappop, heappush, heappushpop
 
 import numpy as np
@@ -17,38 +16,19 @@ from .op import TABLE, ByClass
 from .promote import keep
 from .tensor import wrap
 
-LOCK = threading.RLock()  # one backward at a time: graphs of several threads may share leaves
-_running = threading.local()  # .heaps: of the backwards that a hook of this thread interrupted
 
-
-def run(roots, retain):
-    """Send gradients from ``roots``, a list of (node, array), to the leaves they depend on."""
-    with LOCK:
-        outer = _running.__dict__.setdefault("heaps", [])
-        aside = _set_aside(outer)
-        heap = []
-        outer.append(heap)
-        grad = MODE.grad
-        _set(False)
-        try:
-            for k, g in roots:
-                send(k, g, heap)
-            if heap:
-                with np.errstate(all="ignore"):
-                    _loop(heap, retain, roots[0][1])
-        finally:
-            _set(grad)
-            outer.pop()
-            for n, g, own in aside:
-                n.g, n.own = g, own
-
-
-def _set_aside(heaps):
-    """Take the gradients out of the nodes that interrupted backwards still have to visit, to be put back after."""
-    aside = [(n, n.g, n.own) for heap in heaps for _, n in heap]
-    for n, _, _ in aside:
-        n.g, n.own = None, False
-    return aside
+def run(roots, retain, heap):
+    """Send gradients from ``roots``, a list of (node, array), to the leaves they depend on; ``heap`` is the turn's."""
+    grad = MODE.grad
+    _set(False)
+    try:
+        for k, g in roots:
+            send(k, g, heap)
+        if heap:
+            with np.errstate(all="ignore"):
+                _loop(heap, retain, roots[0][1])
+    finally:
+        _set(grad)
 
 
 def _loop(heap, retain, like):
@@ -63,6 +43,7 @@ def _loop(heap, retain, like):
                 else:
                     g = keep(g, like)
             if k.hooks is not None:
+                k.own = False  # a hook may keep what it sees; and another backward may come by while it runs
                 g = run_hooks(k, _rounded(g, k.hooks.dtype), _lift, _lower)
             if g is None:
                 after = None
@@ -105,6 +86,7 @@ def _clear(k, heap):
     """After an error no node keeps a part of a gradient, or the next backward would add to it."""
     for n in (k, *(e for e in k.edges or () if e is not None), *(n for _, n in heap)):
         n.g, n.own = None, False
+    heap.clear()
 
 
 def name_line(error, k):
@@ -174,7 +156,7 @@ def _add(k, g):
 
 
 def prune(roots, targets):
-    """Mask the edges that lead to none of ``targets``; returns what ``unprune`` needs to put them back.
+    """The nodes that lead to ``targets``, and the edges to be masked: pairs of a node and the edges it is to have.
 
     Nodes are looked at oldest first, so whether one is needed is known from its parents.
     """
@@ -195,14 +177,8 @@ def prune(roots, targets):
         if any(e is not None for e in wanted):
             needed.add(n)
         if wanted != edges:
-            masked.append((n, edges))
-            n.edges = wanted
+            masked.append((n, wanted))
     return needed, masked
-
-
-def unprune(masked):
-    for n, edges in masked:
-        n.edges = edges
 
 
 def buffer(e, shape, g):

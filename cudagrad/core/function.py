@@ -11,6 +11,7 @@ from .modes import MODE, no_grad
 from .node import FREED, Node, freed, make, pick, rule, send, tick
 from .op import TABLE
 from .tensor import Tensor, wrap
+from .turns import called
 
 
 class FunctionCtx(Node):
@@ -222,7 +223,7 @@ def _gradients(k, g):
         given = [_zeros(s) if v is None and s is not None else v for v, s in zip(given, k._shapes)]
     cls = k._function
     run = cls.backward if cls.backward is not Function.backward else cls.vjp
-    ds = run(k, *given)
+    ds = called(run, k, *given)
     ds = ds if isinstance(ds, tuple) else (ds,)
     count = len(k.edges)
     if len(ds) > count and all(d is None for d in ds[count:]):

@@ -22,14 +22,13 @@ def run(roots, retain, record=True):
 
     ``record=False`` is first-order backward at a walk, for who wants to look at every step.
     """
-    with engine.LOCK:
-        before = MODE.grad
-        _set(record)
-        try:
-            with np.errstate(all="ignore"):
-                _walk(roots, retain, record)
-        finally:
-            _set(before)
+    before = MODE.grad
+    _set(record)
+    try:
+        with np.errstate(all="ignore"):
+            _walk(roots, retain, record)
+    finally:
+        _set(before)
 
 
 def _walk(roots, retain, record):

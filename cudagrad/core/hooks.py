@@ -6,6 +6,7 @@ import weakref
 
 from . import node as nodes
 from .modes import SPACE
+from .turns import called
 
 _ids = itertools.count()
 
@@ -73,7 +74,7 @@ def run(k, g, lift, lower):
     """Pass a gradient through the hooks of ``k``; None where it ends here. ``lift`` makes the Tensor a hook sees."""
     hooks = k.hooks
     for hook in list(hooks.tensor.values()):
-        got = hook(lift(g))
+        got = called(hook, lift(g))
         if got is not None:
             g = lower(_checked(hook, got, g))
     if hooks.retain is not None:
@@ -84,7 +85,7 @@ def run(k, g, lift, lower):
             return None
     for hook in list(hooks.pre.values()):
         given = g if g.__class__ is list else [g]
-        got = hook(tuple(map(lift, given)))
+        got = called(hook, tuple(map(lift, given)))
         if got is not None:
             got = list(map(lower, _checked_all(hook, got, given)))
             g = got if g.__class__ is list else got[0]
@@ -96,12 +97,12 @@ def run(k, g, lift, lower):
 def accumulated(k, x, g):
     """Tell the hooks of a leaf that ``g``, a Tensor, was added into the gradient of ``x``."""
     for hook in list(k.hooks.accumulated.values()):
-        got = hook(x)
+        got = called(hook, x)
         if got is not None:
             _check_tensor(got)
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     for hook in list(k.hooks.post.values()):
-        hook((), (g,))
+        called(hook, (), (g,))
 
 
 def _checked_all(hook, got, given):
@@ -167,7 +168,7 @@ def _with_post_hooks(fn):
 def _shown(k, ds, g):
     ds = tuple(ds)
     for hook in list(k.hooks.post.values()):
-        got = hook(ds, tuple(g) if g.__class__ is list else (g,))
+        got = called(hook, ds, tuple(g) if g.__class__ is list else (g,))
         if got is not None:
             ds = tuple(_checked_all(hook, got, ds))
     return ds
