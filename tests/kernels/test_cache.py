@@ -111,3 +111,14 @@ def test_a_damaged_library_is_built_again(tmp_path):
     y[:] = 0
     launch(file, x=x, y=y)
     assert (y == 7).all()
+
+
+@needs_compiler
+def test_options_of_the_environment_reach_the_compiler_and_the_key(tmp_path, monkeypatch):
+    x, y = np.ones(4, np.float32), np.empty(4, np.float32)
+    file = probe(tmp_path, "y[threadIdx.x] = FACTOR * x[threadIdx.x];")
+    for factor in (2, 3):
+        monkeypatch.setenv("CXXFLAGS", f"-O0 '-DFACTOR={factor}'")
+        emulator._loaded.cache_clear()
+        launch(file, x=x, y=y)
+        assert (y == factor).all()

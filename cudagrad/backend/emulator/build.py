@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -25,6 +26,11 @@ OPTIONS = (
 CHECKED = ("-fsanitize=thread",)
 
 
+def _options():
+    """``OPTIONS``, then those of the environment variable ``CXXFLAGS``: -O0 for a debugger, say."""
+    return *OPTIONS, *shlex.split(os.environ.get("CXXFLAGS", ""))
+
+
 @functools.cache
 def compiler():
     """(path, version) of the C++ compiler: ``CXX``, g++ or clang++; RuntimeError where there is none."""
@@ -41,7 +47,7 @@ def compiler():
 
 def library(source, entries, macros, check, extra=()):
     """The path of the built ``source`` (a Path) with a launcher for each of ``entries``."""
-    flags = [*OPTIONS, *extra, "-DCG_EMULATED", *(f"-D{k}={v}" for k, v in macros)]
+    flags = [*_options(), *extra, "-DCG_EMULATED", *(f"-D{k}={v}" for k, v in macros)]
     parts = [_object("runtime.cpp", check, extra), *([_object("check.cpp", check, extra)] if check else [])]
     places = [kernels_path(), HERE]
     stub = "".join(_launcher(e) for e in entries)
@@ -66,7 +72,7 @@ def library(source, entries, macros, check, extra=()):
 
 def _object(file, check, extra):
     """The built runtime; apart from the kernels, for it is the same for all and never instrumented."""
-    flags = [*OPTIONS, *extra, *(["-DCG_CHECK"] if check else [])]
+    flags = [*_options(), *extra, *(["-DCG_CHECK"] if check else [])]
     name = kernels_cache.key(compiler(), flags, kernels_cache.sources(HERE / file, [HERE]))
     return kernels_cache.built(name, ".o", lambda path: _run([*flags, "-c", str(HERE / file), "-o", str(path)], file))
 
