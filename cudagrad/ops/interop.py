@@ -15,7 +15,7 @@ from ..core.promote import lift, wrong_type
 from ..core.tensor import Tensor, canonical, memory_of, wrap
 from .gathering import fill_number
 
-__all__ = ("is_complex", "is_floating_point", "is_tensor", "numel")
+__all__ = ("is_complex", "is_floating_point", "is_tensor", "numel", "fill", "fill_", "zero_", "resize_as_")
 
 
 def is_tensor(obj):
@@ -314,6 +314,11 @@ def fill_(input, value):
             "* (Number value)\n* (Tensor value)"
         )
     return overwrite(input, fill_number(value, input.dtype), "fill_")
+
+
+def fill(input, value):
+    """A tensor like ``input`` of nothing but ``value``, a number or a 0-d tensor."""
+    return fill_(TABLE["clone"].raw(input), value)
 
 
 def zero_(input):

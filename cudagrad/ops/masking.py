@@ -16,7 +16,8 @@ from .gathering import SAFE, fill_number, rows, rows_put, written
 from .outputs import placed
 from .shape import reshape
 
-__all__ = ("argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "unravel_index", "where")
+__all__ = ("argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static")
+__all__ += ("unravel_index", "where")
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -117,6 +118,17 @@ def nonzero(input, *, out=None, as_tuple=False):
     else:
         result = xp_of(array).stack(places, 1).astype(np.int64, copy=False)
     return placed("nonzero", wrap(result), out)
+
+
+def nonzero_static(input, *, size, fill_value=-1, out=None):
+    """``nonzero`` in exactly ``size`` rows: cut, or filled up with ``fill_value``."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    places = nonzero(input).array
+    rows = xp_of(places).full((size, places.shape[1]), fill_value, np.int64)
+    count = min(size, len(places))
+    rows[:count] = places[:count]
+    return placed("nonzero_static", wrap(rows), out)
 
 
 def argwhere(input):
