@@ -85,6 +85,11 @@ def _fits(name, *arrays):
             raise Unfit(f"{name}: there are no elements")
 
 
+def _like(g, x):
+    """A gradient in the dtype of ``x``: NumPy makes float32 of a half type times a number."""
+    return g.astype(x.dtype, copy=False)
+
+
 def _sums(x):
     """The dtype that sums of ``x`` are made in."""
     return np.dtype("f8") if x.dtype == np.dtype("f8") else np.dtype("f4")
@@ -123,7 +128,7 @@ def _softmax_back(log):
         _fits("softmax", g)
         y = _lines(xp, out, dim)
         dx = xp.empty(y.shape, y.dtype)
-        run("softmax.cu", "softmax_backward", g=_lines(xp, g, dim), y=y, dx=dx, log=log)
+        run("softmax.cu", "softmax_backward", g=_lines(xp, _like(g, y), dim), y=y, dx=dx, log=log)
         return (_unlined(xp, dx, out.shape, dim),)
 
     return softmax_back
@@ -162,7 +167,7 @@ def _normalised(run, xp, x, w, b, shape, eps, centre):
     mean = xp.empty(len(rows), _sums(x)) if centre else None
     given = dict(w=_flat(xp, w), b=_flat(xp, b), mean=mean, rstd=rstd, eps=eps, centre=centre)
     run("layer_norm.cu", "layer_norm_forward", x=rows, y=y, **given)
-    return y.reshape(x.shape), mean, rstd
+    return y.reshape(x.shape), None if mean is None else mean[:, None], rstd[:, None]  # as the op's own text has them
 
 
 def layer_norm(run, xp, x, w=None, b=None, *, shape, eps):
@@ -177,7 +182,7 @@ def rms_norm(run, xp, x, w=None, *, shape, eps):
 def _norm_gradients(run, xp, g, x, w, needs, shape, mean, rstd):
     """Gradients by x, w and b; None where ``needs`` says so."""
     _fits("layer_norm", g, x, w)
-    rows, grad, sums = _matrix(xp, x, shape), _matrix(xp, g, shape), _sums(x)
+    rows, grad, sums = _matrix(xp, x, shape), _matrix(xp, _like(g, x), shape), _sums(x)
     n, c = rows.shape
     dx = xp.empty(rows.shape, x.dtype) if needs[0] else None
     given = dict(g=grad, x=rows, w=_flat(xp, w), mean=_flat(xp, mean), rstd=_flat(xp, rstd), dx=dx)

@@ -57,7 +57,13 @@ def built(name, suffix, build):
     path = _whole(kept, pointer, suffix)
     if path is not None:
         return path
-    kept.mkdir(parents=True, exist_ok=True)
+    try:
+        kept.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RuntimeError(
+            f"built kernels are kept in {kept}, which cannot be made ({error.strerror}): name another folder in the "
+            "environment variable CUDAGRAD_CACHE"
+        ) from error
     with tempfile.TemporaryDirectory(dir=kept, prefix="making-") as workplace:
         made = Path(workplace) / ("kernel" + suffix)
         build(made)

@@ -59,6 +59,13 @@ def test_a_build_that_fails_leaves_nothing():
     assert list((kernels_cache.folder() / "kernels").iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CUDAGRAD_CACHE", str(tmp_path / "file"))
+    with pytest.raises(RuntimeError, match="kept in .*file/kernels, which cannot be made .*: name another folder"):
+        built("name", ".so", made_of(b"code", []))
+
+
 def test_the_key_covers_every_included_file_once_and_the_order_of_parts(tmp_path):
     (tmp_path / "a.cu").write_text('#include "b.cuh"\n#include <cmath>\n#include "missing.cuh"\n')
     (tmp_path / "b.cuh").write_text('#pragma once\n  #  include "c.cuh"\n')

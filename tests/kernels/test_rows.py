@@ -243,6 +243,15 @@ def test_of_no_elements_there_is_nothing_to_launch():
     assert not w.grad.cpu().array.any()
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_a_gradient_of_another_precision_is_brought_to_the_inputs(name):
+    """Of a product with a Python number, which NumPy makes float32 of for bfloat16."""
+    for function in (lambda x: F.layer_norm(x, (8,)), lambda x: F.softmax(x, 1), lambda x: F.dropout(x, 0.5)):
+        x = on_device(made(1, (3, 8), DTYPES[name]))
+        (function(x) * 3.0).mean().backward()
+        assert x.grad.array.dtype == DTYPES[name]
+
+
 def test_a_second_derivative_comes_from_the_definition():
     """create_graph leaves the kernels' rules aside: the formula of ops is differentiable, a kernel is not."""
     x = on_device(made(1, (3, 8), np.float64))
