@@ -69,6 +69,8 @@ def grad(
     Raises      RuntimeError where an input was not used and ``allow_unused`` is not set
     """
     outputs, inputs = _listed(outputs), _listed(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
         return _batched(outputs, inputs, _listed(grad_outputs, len(outputs)), retain_graph, create_graph, allow_unused)
     if materialize_grads and allow_unused is False:

@@ -443,9 +443,9 @@ def check_saved(k):
 def _modified(k, value, counter):
     recent = counter[3] if len(counter) > 3 else ()
     since = [w for w in recent if w[0] < k.seq]
-    tensor = value if hasattr(value, "node") else SPACE["wrap"](value)
+    tensor = value if hasattr(value, "link") else SPACE["wrap"](getattr(value, "array", value))
     kind = f"torch.{tensor.dtype.legacy}Tensor {list(tensor.shape)}"
-    made = tensor.node if hasattr(value, "node") else k
+    made = tensor.node if tensor is value else k
     of = f", which is output 0 of {_short(made.name())}," if made is not None and made.fn is not None else ","
     first = (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

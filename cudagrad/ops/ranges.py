@@ -141,6 +141,8 @@ def _spaced(name, start, end, steps, dtype, out, extra=()):
         )
     if d.category == 0:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if d.category == 1:  # PyTorch takes both ends in the dtype of the result
+        start, end = builtins.int(start), builtins.int(end)
     return _points(start, end, steps, np.complex128 if mixed else np.float64), d
 
 
