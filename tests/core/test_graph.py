@@ -447,3 +447,8 @@ def test_a_gradient_of_a_mean_may_be_written_and_viewed():
     x = cg.ones(2, 3, dtype=cg.float64, requires_grad=True)
     (g,) = grad(x.mean(), x)
     assert g.mul_(6).view(-1).tolist() == [1.0] * 6
+
+
+def test_grad_of_nothing_is_an_error():
+    with pytest.raises(RuntimeError, match=r"^`inputs` argument to `grad\(\)` cannot be empty"):
+        grad(leaf(1.0).sum(), [])

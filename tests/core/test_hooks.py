@@ -531,3 +531,24 @@ def test_what_a_function_may_not_save_or_return():
         Saves.apply(leaf(1.0))
     with pytest.raises(RuntimeError, match=r"^expected Variable or None \(got float\)"):
         returning(1.0, None).apply(leaf(1.0), 1.0).sum().backward()
+
+
+def test_a_saved_output_of_a_function_changed_since_is_noticed():
+    class Exp(Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x.exp()
+            ctx.save_for_backward(out)
+            return out
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    x = leaf(1.0)
+    y = Exp.apply(x)
+    y.mul_(2)
+    with pytest.raises(
+        RuntimeError, match=r"modified by an inplace operation: \[torch.DoubleTensor \[1\]\], which is output 0 o"
+    ):
+        y.sum().backward()
