@@ -31,8 +31,9 @@ def _matrix_shape(shape):
 
 def _row_weights(xp, target, w, ignore_index, dtype):
     """The weight of every target: w of its class, 0 where it is to be ignored; and the classes, 0 for ignored ones."""
+    target = target.astype(np.int64, copy=False)  # NumPy 2.0 crashes where strided uint8 meets a number beyond it
     kept = target != ignore_index
-    classes = xp.where(kept, target, 0).astype(np.int64)
+    classes = xp.where(kept, target, 0)
     return (kept.astype(dtype) if w is None else w.astype(dtype)[classes] * kept), classes, kept
 
 
@@ -53,6 +54,7 @@ def _check_classes(xp, target, classes, ignore_index):
     """IndexError for a class that is not there; on the CPU only, since a look at device memory waits for the device."""
     if xp is not np:
         return
+    target = target.astype(np.int64, copy=False)
     wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
     if wrong.any():
         raise IndexError(f"Target {target[wrong].reshape(-1)[0]} is out of bounds.")
