@@ -25,7 +25,7 @@ def _relu_back(m, g, out):
 
 
 @takes_inplace
-@op(x=_relu_back, fused=blocked(_relu_back))
+@op(x=_relu_back, fused=blocked(_relu_back), wide=True)  # NumPy 2.0 makes bfloat16 beside 0 a float32
 def relu(xp, x):
     """max(x, 0).
 

@@ -161,7 +161,7 @@ def _mish_back(m, g, x):
     return g * (t + x * m.sigmoid(x) * (1 - t * t))
 
 
-@op(x=lambda m, g, x: g * m.sigmoid(x))
+@op(x=lambda m, g, x: g * m.sigmoid(x), wide=True)
 def softplus_of(xp, x):
     """log(1 + e^x)."""
     return _softplus_of(xp, x)
