@@ -64,35 +64,34 @@ def _forward(xp, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
 
 def _fused(xp, g, x, c, w_ih, w_hh, b_ih, b_hh, w_hr, needs, sizes, reverse, gates, before, cells, tanh_c):
     """The gradients from what the forward kept. What does not depend on the incoming gradient is made for all steps
-    at once: ``slope`` is d gates / d cell (of the last gate: d gate / d output)."""
+    at once: d gates / d cell (of the last gate: d gate / d output), which then lies where dz comes."""
     dtype, width = x.dtype, cells.shape[1]
     x, c, w_ih, w_hh, w_hr, *g = widened(x, c, w_ih, w_hh, w_hr, *g)
     g_out, g_h, g_c = g
     i, f, u, o = (gates[:, k * width : (k + 1) * width] for k in range(4))
-    slope = xp.empty_like(gates)
-    xp.multiply(u, i * (1 - i), out=slope[:, :width])
-    xp.multiply(cells, f * (1 - f), out=slope[:, width : 2 * width])
-    xp.multiply(i, 1 - u * u, out=slope[:, 2 * width : 3 * width])
-    xp.multiply(tanh_c, o * (1 - o), out=slope[:, 3 * width :])
+    dz = xp.empty_like(gates)
+    xp.multiply(u, i * (1 - i), out=dz[:, :width])
+    xp.multiply(cells, f * (1 - f), out=dz[:, width : 2 * width])
+    xp.multiply(i, 1 - u * u, out=dz[:, 2 * width : 3 * width])
+    xp.multiply(tanh_c, o * (1 - o), out=dz[:, 3 * width :])
     through_c = o * (1 - tanh_c * tanh_c)
     dh, dc = start_of(xp, g_h, before[: c.shape[0]]), start_of(xp, g_c, c)
-    dz, d_out = xp.empty_like(gates), None
-    if w_hr is not None:
-        d_out = xp.empty_like(before)
+    incoming = xp.empty((c.shape[0], 4, width), dz.dtype)  # beside each gate: one product, 8 us for 15 of two
+    d_out = None if w_hr is None else xp.empty_like(before)
     for start, count in reversed(spans(sizes, reverse)):
         at, top = slice(start, start + count), slice(count)
-        d, dc_top = dh[top], dc[top]
+        d, dc_top, by_gate = dh[top], dc[top], incoming[top]
         if g_out is not None:
             d += g_out[at]
         if w_hr is not None:
             d_out[at] = d
             d = d.dot(w_hr)
         dc_top += d * through_c[at]
-        z, k = dz[at], slope[at]
-        ifu = z.reshape(count, 4, width)[:, :3]
-        xp.multiply(k.reshape(count, 4, width)[:, :3], dc_top[:, None], out=ifu)
-        xp.multiply(k[:, 3 * width :], d, out=z[:, 3 * width :])
-        dh[top] = z.dot(w_hh)
+        by_gate[:, :3] = dc_top[:, None]
+        by_gate[:, 3] = d
+        z = dz[at]
+        z *= by_gate.reshape(count, 4 * width)
+        xp.dot(z, w_hh, out=dh[top])
         dc_top *= f[at]
     bias = by_ones(xp, dz) if b_ih is not None else None
     return narrowed(

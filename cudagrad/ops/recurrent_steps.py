@@ -43,8 +43,8 @@ def by_ones(xp, a):
 
 
 def start_of(xp, g, like):
-    """The gradient of a last state as an array that may be written to; zeros where there is none."""
-    return xp.zeros_like(like) if g is None else xp.array(g, dtype=like.dtype)
+    """The gradient of a last state as an array in C order that may be written to; zeros where there is none."""
+    return xp.zeros(like.shape, like.dtype) if g is None else xp.array(g, dtype=like.dtype, order="C")
 
 
 # ---- any order of derivative: polymorphic
