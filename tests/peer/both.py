@@ -58,8 +58,9 @@ def theirs(op, seed=42):
 def samples(op, dtype, count, requires_grad=False):
     """``count`` sample inputs of an operator, spread over PyTorch's list."""
     np.random.seed(0)
-    torch.default_generator.manual_seed(0)  # once: to seed all devices before each sample would take most of the time
-    all_of_them = list(op.sample_inputs("cpu", getattr(torch, dtype), requires_grad=requires_grad, set_seed=False))
+    torch.default_generator.manual_seed(0)
+    # The function itself: op.sample_inputs seeds every device and inspects the stack for each sample, which takes long.
+    all_of_them = list(op.sample_inputs_func(op, "cpu", getattr(torch, dtype), requires_grad))
     if len(all_of_them) <= count:
         return all_of_them
     return [all_of_them[i * len(all_of_them) // count] for i in range(count)]
@@ -466,7 +467,7 @@ def error_checks(op, f):
 
 def refused(op):
     """The error inputs of an operator that PyTorch does refuse when they are called like this."""
-    for case in op.error_inputs("cpu", set_seed=False) if op.error_inputs_func is not None else ():
+    for case in op.error_inputs_func(op, "cpu") if op.error_inputs_func is not None else ():
         sample = case.sample_input
         if ours(op) is getattr(cg.Tensor, op.name, None) and not isinstance(sample.input, torch.Tensor):
             continue  # a method of C checks what it is a method of, one of Python does not

@@ -18,12 +18,16 @@ MISSING = {
     ),
     "sparse tensors": {"sparse.sampled_addmm", "sparse.mm.reduce", "to_sparse"},
     "half-precision complex numbers": {"chalf"},
+    "kernels given as CUDA text, which PyTorch compiles at run time": {
+        *("jiterator_unary", "jiterator_binary", "jiterator_4inputs_with_extra_args", "jiterator_2inputs_2outputs"),
+        "jiterator_binary_return_by_ref",
+    },
     "parts of PyTorch's own kernels, which programs do not call by name": {
         *("_softmax_backward_data", "native_group_norm", "native_layer_norm", "native_batch_norm", "slice"),
         *("_native_batch_norm_legit", "_batch_norm_with_update", "_upsample_bilinear2d_aa", "native_dropout_backward"),
         *("max_pool2d_with_indices_backward", "torch._scaled_mm", "torch._scaled_mm_v2", "hash_tensor", "_chunk_cat"),
-        *("torch.ops.aten._safe_softmax.default", "torch.ops.aten._flash_attention_forward", "grid_sampler_2d"),
-        *("torch.ops.aten._efficient_attention_forward", "grid_sampler_3d", "_unsafe_masked_index"),
+        *("torch.ops.aten._safe_softmax.default", "grid_sampler_2d"),
+        *("grid_sampler_3d", "_unsafe_masked_index"),
         *("_unsafe_masked_index_put_accumulate", "_segment_reduce.lengths", "_segment_reduce.offsets"),
     },
     "factorisations that few programs ask for": {
@@ -39,6 +43,19 @@ MISSING = {
 
 _APART = {"error 'unsupported operation'": "the result is made first, so out= may share memory with an input"}
 _CAST = "out= of another dtype is cast to, as by the other operators"
+_OUT = {
+    "error \"Expected the dtype for input and out to match, but got Float for input's ": "says what other operators say"
+}
+_REPLACED = {
+    "error 'the written-to tensor refer to a single memory location'": "an out= of another shape gets memory of its own"
+}
+_NARROW = {
+    f"error {regex!r}"[:80]: "narrow_copy says what narrow says"
+    for regex in (
+        r"Expected dim < static_cast<int64_t>\(self_sizes.size\(\)\) to be true, but got false\.",
+        r"start \(0\) \+ length \(-1\) exceeds dimension size \(10\)\.",
+    )
+}
 _COMPLEX32 = {"float16": "there is no complex32"}
 _SCATTERED = "PyTorch's gradient of the input is that of the places that src replaces; ours is 0 there"
 _TRIANGLE = "0 in the triangle that is not read, where PyTorch's is not projected"
@@ -55,6 +72,10 @@ DIFFERS = {
             *("gradient", "second derivative", "float32 gradient", "complex gradient", "complex second derivative"),
         )
     },
+    "amax": _OUT,
+    "amin": _OUT,
+    "cat": _REPLACED,
+    "narrow_copy": _NARROW,
     "cholesky_solve": {
         name: _TRIANGLE for name in ("gradient", "second derivative", "float32 gradient", "complex gradient")
     },
