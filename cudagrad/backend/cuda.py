@@ -5,10 +5,13 @@ import sys
 
 import numpy as np
 
-from . import adopt, kernels, kernels_nvrtc
+from . import adopt
 from .device import device
-from .kernels_header import stamp
-from .kernels_launch import complete
+from .kernels import nvrtc
+from .kernels.adapters import FIRST_ORDER, FORWARD
+from .kernels.dispatch import with_kernel
+from .kernels.header import stamp
+from .kernels.launch import complete
 
 
 @functools.cache
@@ -90,16 +93,16 @@ def text_module():
 
 def forward(op, text):
     """The function that runs ``op`` on CuPy arrays: its kernel where there is one."""
-    return kernels.with_kernel(kernels.FORWARD, op, text, cupy(), run)
+    return with_kernel(FORWARD, op, text, cupy(), run)
 
 
 def first_order(op, rule):
     """The function that runs a fused or adding rule of ``op`` on CuPy arrays; ``xp`` comes first where it asks."""
-    if rule is not op.fused or op.name not in kernels.FIRST_ORDER:
+    if rule is not op.fused or op.name not in FIRST_ORDER:
         return rule
     if "xp" not in rule.__code__.co_varnames[:1]:
-        return kernels.with_kernel(kernels.FIRST_ORDER, op, rule, cupy(), run)
-    served = kernels.with_kernel(kernels.FIRST_ORDER, op, functools.partial(rule, cupy()), cupy(), run)
+        return with_kernel(FIRST_ORDER, op, rule, cupy(), run)
+    served = with_kernel(FIRST_ORDER, op, functools.partial(rule, cupy()), cupy(), run)
     return lambda xp, *given: served(*given)
 
 
@@ -129,7 +132,7 @@ def _processors(index):
 @functools.cache
 def _loaded(file, stamp, name, macros, index, shared):
     """The function of an entry, built for the GPU ``index`` and loaded there."""
-    path = kernels_nvrtc.cubin(file, macros, cupy().cuda.Device(index).compute_capability)
+    path = nvrtc.cubin(file, macros, cupy().cuda.Device(index).compute_capability)
     function = cupy().RawModule(path=str(path)).get_function(name)
     if shared > 48 << 10:  # what a block may have without asking
         function.max_dynamic_shared_size_bytes = shared

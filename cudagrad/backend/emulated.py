@@ -5,9 +5,11 @@ import sys
 
 import numpy as np
 
-from . import adopt, emulator, kernels
+from . import adopt, emulator
 from .device import device
-from .kernels_launch import complete
+from .kernels.adapters import FIRST_ORDER, FORWARD
+from .kernels.dispatch import with_kernel
+from .kernels.launch import complete
 
 DEVICE = device("emulated")
 
@@ -120,14 +122,14 @@ def forward(op, text):
     """The function that runs ``op`` on arrays of the device: its kernel where there is one, on plain arrays."""
     if op.name in TRAVELS:
         return text
-    return _across(kernels.with_kernel(kernels.FORWARD, op, text, np, run))
+    return _across(with_kernel(FORWARD, op, text, np, run))
 
 
 def first_order(op, rule):
     """The function that runs a fused or adding rule of ``op``; its first argument ``xp``, if it has one, is NumPy."""
     takes_xp = "xp" in rule.__code__.co_varnames[:1]
     text = functools.partial(rule, np) if takes_xp else rule
-    served = kernels.with_kernel(kernels.FIRST_ORDER, op, text, np, run) if rule is op.fused else text
+    served = with_kernel(FIRST_ORDER, op, text, np, run) if rule is op.fused else text
     across = _across(lambda *given: _listed(served(*given)))
     return (lambda xp, *given: across(*given)) if takes_xp else across
 

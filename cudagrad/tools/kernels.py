@@ -6,10 +6,10 @@ import sys
 import ml_dtypes
 import numpy as np
 
-from ..backend import kernels_nvrtc
-from ..backend.kernels_header import entries
-from ..backend.kernels_launch import Unfit, plan
-from ..backend.kernels_path import kernels_path
+from ..backend.kernels import nvrtc
+from ..backend.kernels.header import entries
+from ..backend.kernels.launch import Unfit, plan
+from ..backend.kernels.path import kernels_path
 
 DTYPES = {"float32": np.dtype("f4"), "float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 PROCESSORS = 132  # of an H200, for launches that depend on it
@@ -45,7 +45,7 @@ def resources(columns, architectures):
             for dtype, numpy_dtype in DTYPES.items():
                 made = variant(path.name, name, numpy_dtype, columns)
                 for a in architectures:
-                    told = kernels_nvrtc.resources(path.name, made.macros, a)[name]
+                    told = nvrtc.resources(path.name, made.macros, a)[name]
                     threads = int(np.prod(made.block))
                     rows.append((name, dtype, threads, f"sm_{a}", told["registers"], told["spills"], told["shared"]))
     return rows
@@ -63,9 +63,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m cudagrad.tools.kernels", description="The table of CUDA kernels.")
     parser.add_argument("--registers", action="store_true", help="build every kernel with NVRTC and say what it takes")
     parser.add_argument("--columns", type=int, default=4096, help="elements a row in the builds (4096)")
-    parser.add_argument(
-        "--arch", nargs="*", default=list(kernels_nvrtc.ARCHITECTURES), help="architectures: 80 90a ..."
-    )
+    parser.add_argument("--arch", nargs="*", default=list(nvrtc.ARCHITECTURES), help="architectures: 80 90a ...")
     given = parser.parse_args(arguments)
     print(*printed(("entry", "file", "launch", "bytes", "flops", "what it does"), table()), sep="\n")
     if not given.registers:

@@ -3,7 +3,8 @@
 import dataclasses
 import os
 
-from ..backend import device_of, kernels
+from ..backend import device_of
+from ..backend.kernels import dispatch
 from ..core.modes import watching
 
 
@@ -29,7 +30,7 @@ def where(function, *args, **kwargs):
     found = []
 
     def note(op, tensors, options, call):
-        with kernels.noting() as notes:
+        with dispatch.noting() as notes:
             result = call(tensors, options)
         found.extend(_ran(op, tensors, [n for n in notes if n[0] == op.name]))
         return result

@@ -144,7 +144,7 @@ def test_importing_the_package_is_light():
 
 
 def test_the_kernels_are_found():
-    from cudagrad.backend.kernels_path import kernels_path
+    from cudagrad.backend.kernels.path import kernels_path
 
     assert kernels_path() == ROOT / "kernels"
 

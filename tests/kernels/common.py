@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cudagrad.backend import emulator
-from cudagrad.backend.kernels_launch import plan
+from cudagrad.backend.kernels.launch import plan
 
 needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")), reason="the emulated device needs g++ or clang++"

@@ -6,8 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from cudagrad.backend import emulator, kernels_cache
-from cudagrad.backend.kernels_cache import built, key, sources
+from cudagrad.backend import emulator
+from cudagrad.backend.kernels import cache
+from cudagrad.backend.kernels.cache import built, key, sources
 
 from .common import launch, needs_compiler, probe
 
@@ -36,7 +37,7 @@ def test_what_is_built_is_built_once():
 def test_what_is_damaged_is_built_again(damage):
     count = []
     path = built("name", ".so", made_of(b"code" * 100, count))
-    pointer = kernels_cache.folder() / "kernels" / "name"
+    pointer = cache.folder() / "kernels" / "name"
     if damage == "cut":
         path.write_bytes(b"code" * 99)
     elif damage == "changed":
@@ -56,7 +57,7 @@ def test_a_build_that_fails_leaves_nothing():
 
     with pytest.raises(RuntimeError):
         built("name", ".so", build)
-    assert list((kernels_cache.folder() / "kernels").iterdir()) == []
+    assert list((cache.folder() / "kernels").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
@@ -111,7 +112,7 @@ def test_a_damaged_library_is_built_again(tmp_path):
     x, y = np.ones(4, np.float32), np.empty(4, np.float32)
     file = probe(tmp_path, "y[threadIdx.x] = 7 * x[threadIdx.x];")
     launch(file, x=x, y=y)
-    for path in (kernels_cache.folder() / "kernels").glob("*.so"):
+    for path in (cache.folder() / "kernels").glob("*.so"):
         path.unlink()  # a loaded library is not written over
         path.write_bytes(b"damaged")
     emulator._loaded.cache_clear()

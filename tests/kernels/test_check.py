@@ -11,7 +11,7 @@ import cudagrad
 import cudagrad.config
 from cudagrad.backend import emulator
 from cudagrad.backend.emulator import KernelError
-from cudagrad.backend.kernels_path import kernels_path
+from cudagrad.backend.kernels.path import kernels_path
 
 from .common import launch, line_of, needs_compiler, probe
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import cudagrad
-from cudagrad.backend import cuda, emulator, kernels_nvrtc
-from cudagrad.backend.kernels_header import entries
+from cudagrad.backend import cuda, emulator
+from cudagrad.backend.kernels import nvrtc
+from cudagrad.backend.kernels.header import entries
 
 from .common import needs_compiler
 
@@ -68,7 +69,7 @@ def double(monkeypatch):
         return len(cupy.built) - 1
 
     monkeypatch.setattr(cuda, "cupy", lambda: cupy)
-    monkeypatch.setattr(kernels_nvrtc, "cubin", cubin)
+    monkeypatch.setattr(nvrtc, "cubin", cubin)
     for cached in (cuda._loaded, cuda._processors):
         cached.cache_clear()
     yield cupy

@@ -7,8 +7,8 @@ import pytest
 
 import cudagrad
 import cudagrad.config
-from cudagrad.backend import kernels
 from cudagrad.backend.emulated import EmulatedArray
+from cudagrad.backend.kernels import adapters
 from cudagrad.core.op import TABLE, asks
 
 from .common import needs_compiler
@@ -123,10 +123,10 @@ def test_pickles_keep_the_device():
 
 def test_a_kernels_rule_takes_what_the_ops_own_takes():
     """They stand in for one another, argument for argument."""
-    for name, rule in kernels.FIRST_ORDER.items():
+    for name, rule in adapters.FIRST_ORDER.items():
         own = asks(TABLE[name].fused)
         assert asks(rule) == ("run", "xp", *(a for a in own if a != "xp")), name
-    for name, forward in kernels.FORWARD.items():
+    for name, forward in adapters.FORWARD.items():
         assert asks(forward) == ("run", *asks(TABLE[name].forward)), name
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from cudagrad.backend import emulator
-from cudagrad.backend.kernels_header import FIELDS, OPTIONAL, HeaderError, entries, expression, parse, value
-from cudagrad.backend.kernels_launch import Unfit, plan
-from cudagrad.backend.kernels_path import kernels_path
+from cudagrad.backend.kernels.header import FIELDS, OPTIONAL, HeaderError, entries, expression, parse, value
+from cudagrad.backend.kernels.launch import Unfit, plan
+from cudagrad.backend.kernels.path import kernels_path
 
 FILES = sorted(p.name for p in kernels_path().glob("*.cu"))
 
@@ -54,7 +54,7 @@ def planned(**changes):
 
 
 def plan_of(entry, given):
-    import cudagrad.backend.kernels_launch as module
+    import cudagrad.backend.kernels.launch as module
 
     before = module.entries
     module.entries = lambda file: {entry.name: entry}

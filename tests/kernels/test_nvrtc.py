@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cudagrad.backend import kernels_nvrtc
-from cudagrad.backend.kernels_header import entries
-from cudagrad.backend.kernels_path import kernels_path
+from cudagrad.backend.kernels import nvrtc
+from cudagrad.backend.kernels.header import entries
+from cudagrad.backend.kernels.path import kernels_path
 from cudagrad.tools.kernels import variant
 
 from .common import DTYPES, probe
@@ -19,7 +19,7 @@ REGISTERS = 65536  # of a multiprocessor, on every architecture here
 
 def _why_not():
     try:
-        kernels_nvrtc.compiler()
+        nvrtc.compiler()
     except RuntimeError as reason:
         return str(reason).splitlines()[0]
 
@@ -45,12 +45,12 @@ def test_every_entry_has_a_row_in_the_budget():
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", kernels_nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
 def test_every_entry_keeps_its_budget_of_registers(architecture):
     over = []
     for file, name, dtype, c, budget in rows():
         macros = macros_of(file, name, DTYPES[dtype], c)
-        told = kernels_nvrtc.resources(file, macros, architecture)[name]
+        told = nvrtc.resources(file, macros, architecture)[name]
         threads = int(dict(macros).get("CG_B", 256))
         if told["registers"] > budget or told["spills"] or told["registers"] * threads > REGISTERS:
             over.append((name, dtype, c, told))
@@ -63,14 +63,14 @@ def test_every_entry_keeps_its_budget_of_registers(architecture):
 def test_the_longest_rows_spill_nothing(dtype, c):
     for file, name in {row[:2] for row in rows()}:
         macros = macros_of(file, name, DTYPES[dtype], c)
-        assert kernels_nvrtc.resources(file, macros, "90")[name]["spills"] == 0, name
+        assert nvrtc.resources(file, macros, "90")[name]["spills"] == 0, name
 
 
 @needs_nvrtc
 def test_a_source_that_does_not_compile_shows_nvrtcs_words(tmp_path):
     macros = (("CG_T", "float"), ("CG_W", "float"), ("CG_A", "float"))
     with pytest.raises(RuntimeError, match=r"probe\.cu does not compile with .*\n.*nonsense"):
-        kernels_nvrtc.cubin(probe(tmp_path, "nonsense;"), macros, "80")
+        nvrtc.cubin(probe(tmp_path, "nonsense;"), macros, "80")
 
 
 @needs_nvrtc
@@ -78,12 +78,12 @@ def test_a_cubin_is_cached_for_its_architecture_and_types(tmp_path, monkeypatch)
     monkeypatch.setenv("CUDAGRAD_CACHE", str(tmp_path / "cache"))
     file = probe(tmp_path, "y[threadIdx.x] = x[threadIdx.x];")
     macros = (("CG_T", "float"), ("CG_W", "float"), ("CG_A", "float"))
-    first = kernels_nvrtc.cubin(file, macros, "80")
+    first = nvrtc.cubin(file, macros, "80")
     assert first.read_bytes()[:4] == b"\x7fELF"
-    monkeypatch.setattr(kernels_nvrtc, "_compile", lambda *given: pytest.fail("built again"))
-    assert kernels_nvrtc.cubin(file, macros, "80") == first
+    monkeypatch.setattr(nvrtc, "_compile", lambda *given: pytest.fail("built again"))
+    assert nvrtc.cubin(file, macros, "80") == first
     with pytest.raises(pytest.fail.Exception):
-        kernels_nvrtc.cubin(file, macros, "90")
+        nvrtc.cubin(file, macros, "90")
 
 
 def test_without_nvrtc_one_sentence_says_what_to_install(monkeypatch):
@@ -97,11 +97,11 @@ def test_without_nvrtc_one_sentence_says_what_to_install(monkeypatch):
         return real(name, *given, **named)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    kernels_nvrtc.compiler.cache_clear()
+    nvrtc.compiler.cache_clear()
     try:
         with pytest.raises(
             RuntimeError, match="CUDA kernels are built with CuPy and NVRTC, which are not both installed"
         ):
-            kernels_nvrtc.compiler()
+            nvrtc.compiler()
     finally:
-        kernels_nvrtc.compiler.cache_clear()
+        nvrtc.compiler.cache_clear()

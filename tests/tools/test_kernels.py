@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import cudagrad
-from cudagrad.backend.kernels_header import entries
-from cudagrad.backend.kernels_path import kernels_path
+from cudagrad.backend.kernels.header import entries
+from cudagrad.backend.kernels.path import kernels_path
 from cudagrad.tools import kernels, where
 
 from ..kernels.common import needs_compiler

@@ -10,8 +10,8 @@ import threading
 
 import numpy as np
 
-from ..kernels_header import entries, stamp
-from ..kernels_path import kernels_path
+from ..kernels.header import entries, stamp
+from ..kernels.path import kernels_path
 from . import build, places
 
 SCHEDULES = ("ordered", "reversed", "random", "eager")
@@ -152,7 +152,7 @@ def _seen(macros):
 
 
 def run(plan, extra=()):
-    """Run a ``kernels_launch.Plan``; its output arrays are written. ``extra``: more options for the compiler.
+    """Run a ``kernels.launch.Plan``; its output arrays are written. ``extra``: more options for the compiler.
 
     Raises      KernelError
     """

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .. import kernels_cache
-from ..kernels_path import kernels_path
+from ..kernels import cache
+from ..kernels.path import kernels_path
 
 HERE = Path(__file__).parent
 # DWARF 4, for addr2line 2.40 mistakes the files of version 5.
@@ -52,8 +52,8 @@ def library(source, entries, macros, check, extra=()):
     places = [kernels_path(), HERE]
     stub = "".join(_launcher(e) for e in entries)
     text = f'#include "{source}"\n{stub}'
-    contents = kernels_cache.sources(source, places)
-    name = kernels_cache.key(
+    contents = cache.sources(source, places)
+    name = cache.key(
         compiler(), flags, "short names", CHECKED if check else (), contents, stub, [p.name for p in parts]
     )
 
@@ -67,14 +67,14 @@ def library(source, entries, macros, check, extra=()):
         _refuse_hidden(made, source)
         _run(["-shared", str(made), *map(str, parts), "-o", str(path)], source)
 
-    return kernels_cache.built(name, ".so", build)
+    return cache.built(name, ".so", build)
 
 
 def _object(file, check, extra):
     """The built runtime; apart from the kernels, for it is the same for all and never instrumented."""
     flags = [*_options(), *extra, *(["-DCG_CHECK"] if check else [])]
-    name = kernels_cache.key(compiler(), flags, kernels_cache.sources(HERE / file, [HERE]))
-    return kernels_cache.built(name, ".o", lambda path: _run([*flags, "-c", str(HERE / file), "-o", str(path)], file))
+    name = cache.key(compiler(), flags, cache.sources(HERE / file, [HERE]))
+    return cache.built(name, ".o", lambda path: _run([*flags, "-c", str(HERE / file), "-o", str(path)], file))
 
 
 def _launcher(entry):

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from .kernels_path import kernels_path
+from .path import kernels_path
 
 FIELDS = ("math", "source", "shapes", "where", "launch", "bytes", "flops", "limits", "used by")
 OPTIONAL = {"where"}

@@ -4,8 +4,8 @@ import functools
 import re
 from pathlib import Path
 
-from . import kernels_cache
-from .kernels_path import kernels_path
+from . import cache
+from .path import kernels_path
 
 # Every function is the device's unless it says otherwise. Denormals stay and division is exact, as on the CPU.
 OPTIONS = ("--std=c++17", "-default-device", "-lineinfo", "--ptxas-options=-v")
@@ -54,10 +54,10 @@ def resources(file, macros, architecture):
 def _built(file, macros, architecture):
     _, version = compiler()
     source = kernels_path() / file
-    contents = kernels_cache.sources(source, [kernels_path()])
+    contents = cache.sources(source, [kernels_path()])
     options = [*OPTIONS, f"-arch=sm_{architecture}", *(f"-D{k}={v}" for k, v in macros)]
-    name = kernels_cache.key("nvrtc", version, options, contents)
-    log = kernels_cache.folder() / "kernels" / f"{name}.log"
+    name = cache.key("nvrtc", version, options, contents)
+    log = cache.folder() / "kernels" / f"{name}.log"
 
     def build(path):
         code, told = _compile(source, options)
@@ -65,10 +65,10 @@ def _built(file, macros, architecture):
         path.with_suffix(".log").write_text(told)
         path.with_suffix(".log").replace(log)
 
-    path = kernels_cache.built(name, ".cubin", build)
+    path = cache.built(name, ".cubin", build)
     if not log.is_file():  # removed by hand: the cubin is made once more, for its log
-        (kernels_cache.folder() / "kernels" / name).unlink()
-        path = kernels_cache.built(name, ".cubin", build)
+        (cache.folder() / "kernels" / name).unlink()
+        path = cache.built(name, ".cubin", build)
     return path, log
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from .kernels_header import SCALARS, ctype, entries, value
+from .header import SCALARS, ctype, entries, value
 
 MOST_THREADS = 1024
 TYPE_LETTERS = ("T", "W", "A")

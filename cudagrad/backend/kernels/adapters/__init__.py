@@ -1,0 +1,12 @@
+"""An op's arguments made a kernel's, one file a family of kernels.
+
+FORWARD and FIRST_ORDER name for an op the function that runs its forward, or its first-order rule, by kernels. It takes
+what the op's own function takes, behind ``run(file, entry, **arguments)``, which launches on the device of the arrays,
+and raises ``Unfit`` where no kernel can serve: the op's own text does then.
+"""
+
+from . import dropout, norms, softmax
+
+FAMILIES = (softmax, dropout, norms)
+FORWARD = {op: serve for family in FAMILIES for op, serve in family.FORWARD.items()}
+FIRST_ORDER = {op: serve for family in FAMILIES for op, serve in family.FIRST_ORDER.items()}
