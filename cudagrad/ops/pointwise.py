@@ -4,6 +4,7 @@ import math
 
 from ..backend import xp_of
 from ..core.op import op
+from .blocks import numbers
 from .checks import not_implemented
 from .masks import complex_valued
 
@@ -71,11 +72,12 @@ def log1p(xp, x):
     return xp.log1p(x)
 
 
-@op(x=lambda g, out: g * (1 - out) * out, floating=True, wide=True)
+@op(x=lambda g, out: (g - g * out) * out, floating=True, wide=True)  # no Python number, as in tanh
 def sigmoid(xp, x):
     """1 / (1 + e^-x)."""
     d = xp.exp(-x)  # infinite for very negative x, which gives the 0 it should
-    d += 1
+    (one,) = numbers(xp, x, 1)
+    d += one
     return xp.reciprocal(d)
 
 
