@@ -9,7 +9,7 @@ from ..core.tensor import Tensor
 
 # Ops that gain from a half dtype and lose little by it, and those that need float32, as PyTorch lists them for each
 # kind of device. What stands in no list follows its inputs: softmax and the norms on the CPU, for one.
-LOW = {"linear", "mm", "mm_nt", "mm_tn", "bmm", "matmul", "addmm", "prelu", "attention"}
+LOW = {"linear", "linear_relu", "linear_smooth", "mm", "mm_nt", "mm_tn", "bmm", "matmul", "addmm", "prelu", "attention"}
 LOW |= {"convolution", "convolution_transpose", "rnn_layer", "lstm_layer", "gru_layer"}
 LOW_ON_CUDA = {"mv"}
 FULL = {"squared_error", "bent_distance", "negative_log_likelihood", "cross_entropy_of_classes", "cdist", "prod"}

@@ -28,6 +28,11 @@ def adopt(array_class, xp, owner):
     ARRAYS[array_class], _OWNERS[array_class] = xp, owner
 
 
+def has_kernels(array):
+    """Whether an array lies on a device that puts kernels before the ops' texts."""
+    return array.__class__ in _OWNERS
+
+
 def _device(target):
     """The file of this folder that is the device of ``target``; RuntimeError where there is none."""
     if target.type not in _DEVICES:
@@ -80,6 +85,16 @@ def _widened(run):
 
 def _narrow(result, low):
     return result.astype(low) if getattr(result, "dtype", None) == np.float32 else result
+
+
+def launch(entry, like, **given):
+    """Run a kernel where the array ``like`` lies; of the CPU's arrays, on the same memory, by its emulated build.
+
+    ``given`` are its arguments by name, as arrays, numbers and None; a function makes an array from the letters of the
+    others' shapes. They come back as a dict.
+    """
+    owner = _OWNERS.get(like.__class__) or _device(device("emulated"))
+    return make(device_of(like), lambda xp: owner.launch(entry, **given))
 
 
 def to_device(array, target):

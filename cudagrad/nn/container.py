@@ -5,6 +5,8 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
+from ..backend import has_kernels
+from .fusing import in_a_row
 from .module import Module
 
 
@@ -95,6 +97,8 @@ class _InARow(Module):
 class Sequential(_InARow):
     """Modules applied one after the other; ``Sequential(a, b)`` or, with names, ``Sequential(OrderedDict(...))``.
 
+    On a device with kernels a Linear and its ReLU, GELU or SiLU run as one op, where neither has hooks.
+
     >>> len(Sequential(Module(), Module())[:1])
     1
     """
@@ -106,6 +110,8 @@ class Sequential(_InARow):
             self.add_module(str(name) if isinstance(name, int) else name, module)
 
     def forward(self, input):
+        if has_kernels(getattr(input, "array", None)):
+            return in_a_row(self._modules.values(), input)
         for module in self._modules.values():
             input = module(input)
         return input

@@ -64,7 +64,16 @@ def _by_b(m, g, b_shape):
     return m.sum_to(g, shape=b_shape)
 
 
-def _explain_linear(error, x, w, b=None):
+def linear_back(m, g, x, w, b_shape, needs):
+    """The gradients of ``linear`` by x, w and b; None where ``needs`` says so."""
+    return (
+        _by_x(m, g, w, x.shape) if needs[0] else None,
+        _by_w(m, g, x, w.shape) if needs[1] else None,
+        _by_b(m, g, b_shape) if needs[2] else None,
+    )
+
+
+def explain_linear(error, x, w, b=None):
     if w.ndim > 2:
         return RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
     if x.ndim == 0:
@@ -85,7 +94,7 @@ def _explain_linear(error, x, w, b=None):
     return None if b is None else _cannot_expand(b.shape, shape)
 
 
-@op(x=_by_x, w=_by_w, b=_by_b, explain=_explain_linear, node="Addmm")
+@op(x=_by_x, w=_by_w, b=_by_b, explain=explain_linear, node="Addmm")
 def linear(xp, x, w, b=None):
     """x @ w^T + b over the last axis.
 
