@@ -10,7 +10,7 @@ from .device import device
 from .kernels import nvrtc
 from .kernels.adapters import FIRST_ORDER, FORWARD
 from .kernels.dispatch import with_kernel
-from .kernels.header import stamp
+from .kernels.header import entries, stamp
 from .kernels.launch import complete
 
 
@@ -110,10 +110,17 @@ def first_order(op, rule):
 
 
 def run(file, name, **given):
-    """Launch entry ``name`` of ``file`` on the current stream; returns the arguments, arrays made from letters too."""
+    """``launch`` of the entry ``name`` of a file of ``kernels/``."""
+    return launch(entries(file)[name], **given)
+
+
+def launch(entry, /, **given):
+    """Launch an entry on the current stream; returns the arguments, arrays made from letters too."""
     here = current_device()
-    plan, given = complete(file, name, given, _address, _processors(here))
-    function = _loaded(file, stamp(file), name, plan.macros, here, plan.shared)
+    plan, given = complete(entry, given, _address, _processors(here))
+    if plan.empty:
+        return given
+    function = _loaded(entry.file, stamp(entry.file), entry.name, plan.macros, here, plan.shared)
     null = np.uint64(0)
     arguments = tuple(null if a is None else a for a in plan.arguments)
     function(plan.grid, plan.block, arguments, shared_mem=plan.shared)

@@ -9,6 +9,7 @@ from . import adopt, emulator
 from .device import device
 from .kernels.adapters import FIRST_ORDER, FORWARD
 from .kernels.dispatch import with_kernel
+from .kernels.header import entries
 from .kernels.launch import complete
 
 DEVICE = device("emulated")
@@ -107,9 +108,15 @@ def to_host(array):
 
 
 def run(file, name, **given):
-    """Launch entry ``name`` of ``file``; returns the arguments. A function given for an array makes it from letters."""
-    plan, given = complete(file, name, given, emulator.address, emulator.PROCESSORS)
-    emulator.run(plan)
+    """``launch`` of the entry ``name`` of a file of ``kernels/``."""
+    return launch(entries(file)[name], **given)
+
+
+def launch(entry, /, **given):
+    """Launch an entry; returns the arguments. A function given for an array makes it from letters."""
+    plan, given = complete(entry, given, emulator.address, emulator.PROCESSORS)
+    if not plan.empty:
+        emulator.run(plan)
     return given
 
 

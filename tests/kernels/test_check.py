@@ -276,3 +276,27 @@ def test_the_bytes_of_a_header_are_the_bytes_that_move(monkeypatch):
         for expected, touched in zip(counts, found.touched[entry], strict=True):
             assert expected in (None, touched), entry  # None: an array was left out
         assert any(counts), entry
+
+
+def test_an_output_that_is_not_wholly_written_is_named_with_the_first_index(tmp_path):
+    file = probe(tmp_path, "if (threadIdx.x != 5) y[threadIdx.x] = 1;")
+    x, y = numbers(8)
+    launch(file, x=x, y=y)
+    with emulator.settings(whole=True):
+        message = told(file, x=x, y=y)
+        assert message == "probe: output y of shape (8,) was never written at index (5,)"
+        launch(probe(tmp_path, "y[threadIdx.x] = 1;"), x=x, y=y)
+
+
+def test_plain_cuda_without_our_headers_builds(tmp_path):
+    """Dynamic shared memory in CUDA's own spelling, CUDA's includes, its min; the line of an error is the source's."""
+    text = Path(probe(tmp_path, "", shared="4 * N")).read_text().replace("common.cuh", "cuda_fp16.h")
+    body = "extern __shared__ float kept[];\nkept[threadIdx.x] = x[min(threadIdx.x, N)];\n__syncthreads();\n"
+    Path(tmp_path / "probe.cu").write_text(text.replace("{\n\n}", "{\n" + body + "y[threadIdx.x] = kept[0]; // end\n}"))
+    x, y = np.full(8, 3, np.float32), np.empty(8, np.float32)
+    file = str(tmp_path / "probe.cu")
+    launch(file, x=x, y=y)
+    assert (y == 3).all()
+    if shutil.which("addr2line"):
+        Path(file).write_text(Path(file).read_text().replace("kept[0]", "kept[N]"))
+        assert f"probe at probe.cu:{line_of(file, '// end')}: " in told(file, x=x, y=y)

@@ -143,3 +143,31 @@ def test_expressions_of_headers():
     for text, expected in [("ceil(N, C)", 31), ("power2(C)", 64), ("power2(1)", 1), ("(N, 2)", (1000, 2))]:
         assert value(expression(text, "test"), letters) == expected
     assert value(expression("8 if C % 8 == 0 and N > 1 else 1", "test"), letters) == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("grid = ceil(N, P)   block = 2048", r"a block of \(2048, 1, 1\) is not of 1 to 1024 threads"),
+        ("grid = ceil(N, P)   block = 0", r"a block of \(0, 1, 1\) is not of 1 to 1024 threads"),
+        ("grid = ceil(N, P)   block = (1, 1, 65)", r"a block of \(1, 1, 65\) is not of"),
+        ("grid = (1, 65536)   block = P", r"a grid of \(1, 65536, 1\) is not of 1 to"),
+        ("grid = N / 7   block = P", r"grid is \(42\.8.*,\), which is not whole; ceil\(a, b\) rounds up"),
+    ],
+)
+def test_a_launch_that_no_gpu_takes_is_shown_as_the_header_has_it(part, words):
+    entry = parse("twice.cu", TEXT.replace("grid = ceil(N, P)   block = P", part))["twice"]
+    with pytest.raises(ValueError, match=r"twice: launch grid = .* with N = 300, P = 256: " + words):
+        plan_of(entry, {"x": np.ones(300, "f4"), "y": np.ones(300, "f4"), "k": 1})
+
+
+def test_shared_memory_has_an_end():
+    entry = parse("twice.cu", TEXT.replace("shared = 4 * P", "shared = 2**20"))["twice"]
+    with pytest.raises(ValueError, match="0 to 232448 bytes of shared memory, not 1048576"):
+        plan_of(entry, {"x": np.ones(300, "f4"), "y": np.ones(300, "f4"), "k": 1})
+
+
+def test_a_number_that_is_not_whole_is_no_int():
+    entry = parse("twice.cu", TEXT.replace("double k", "int k"))["twice"]
+    with pytest.raises(ValueError, match="argument k = 2.5 is not whole, and int is"):
+        plan_of(entry, {"x": np.ones(4, "f4"), "y": np.ones(4, "f4"), "k": 2.5})

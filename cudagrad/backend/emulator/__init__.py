@@ -26,11 +26,15 @@ class KernelError(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How kernels run: in which order threads do, from which random seed, and whether accesses are checked."""
+    """How kernels run: in which order threads do, from which random seed, and whether accesses are checked.
+
+    ``whole``: in a checked run, an element of an output that was never written is an error.
+    """
 
     schedule: str = "ordered"
     seed: int = 0
     check: bool = False
+    whole: bool = False
 
 
 @dataclasses.dataclass
@@ -75,7 +79,7 @@ _current = _Current()
 
 @contextlib.contextmanager
 def settings(**changes):
-    """Within, kernels of this thread run with other ``schedule``, ``seed`` or ``check``.
+    """Within, kernels of this thread run with other ``schedule``, ``seed``, ``check`` or ``whole``.
 
     ``schedule``: "ordered"; "reversed"; "random" threads; "eager", random with a switch at every collective of a warp.
     """
@@ -96,6 +100,7 @@ class _Argument(ctypes.Structure):
         ("bytes", ctypes.c_size_t),
         ("role", ctypes.c_int),
         ("name", ctypes.c_char_p),
+        ("unwritten", ctypes.c_longlong),
     ]
 
 
@@ -134,8 +139,10 @@ SCALAR, INPUT, OUTPUT, IN_PLACE, MISSING = range(5)
 
 
 @functools.cache
-def _loaded(file, stamp, macros, check, extra):
-    path = build.library(kernels_path() / file, entries(file).values(), macros, check, extra)
+def _loaded(file, stamp, alone, macros, check, extra):
+    """The library of a file, with all of its entries or with the entry ``alone``."""
+    served = entries(file).values() if alone is None else [alone]
+    path = build.library(kernels_path() / file, served, macros, check, extra)
     library = ctypes.CDLL(str(path))
     library.cg_run.restype = ctypes.c_int
     return path, library
@@ -157,7 +164,8 @@ def run(plan, extra=()):
     Raises      KernelError
     """
     entry, now = plan.entry, _current.settings
-    path, library = _loaded(entry.file, stamp(entry.file), _seen(plan.macros), now.check, tuple(extra))
+    alone = entry if entry.alone else None
+    path, library = _loaded(entry.file, stamp(entry.file), alone, _seen(plan.macros), now.check, tuple(extra))
     arguments = (_Argument * len(plan.arguments))()
     held = [_argument(a, p, v) for a, p, v in zip(arguments, entry.parameters, plan.arguments)]
     message = ctypes.create_string_buffer(4096)
@@ -185,6 +193,17 @@ def run(plan, extra=()):
         raise KernelError(_told(entry, path, launch.pc, message.value.decode(errors="replace")))
     if lines is not None:
         _count(entry, path, launch, _current.traffic)
+    if now.check and now.whole:
+        _refuse_unwritten(plan, arguments)
+
+
+def _refuse_unwritten(plan, arguments):
+    for a, p, array in zip(arguments, plan.entry.parameters, plan.arguments):
+        if a.role == OUTPUT and a.unwritten >= 0:
+            index = tuple(map(int, np.unravel_index(a.unwritten // array.itemsize, array.shape)))
+            raise KernelError(
+                f"{plan.entry.name}: output {p.name} of shape {array.shape} was never written at index {index}"
+            )
 
 
 def _told(entry, path, pc, message):

@@ -22,6 +22,8 @@ OPTIONS = (
     "-ffp-contract=off",
     "-Wno-unknown-pragmas",
 )
+# CUDA's spelling of dynamic shared memory, which is no C++: plain sources have it, those of kernels/ a macro.
+_DYNAMIC = re.compile(r"extern\s+__shared__\s+(?:__align__\(\d+\)\s*)?([\w ]+?)\s+(\w+)\s*\[\s*\]")
 # The race detector's instrumentation with callbacks of our own in check.cpp; its library is never loaded.
 CHECKED = ("-fsanitize=thread",)
 
@@ -51,7 +53,7 @@ def library(source, entries, macros, check, extra=()):
     parts = [_object("runtime.cpp", check, extra), *([_object("check.cpp", check, extra)] if check else [])]
     places = [kernels_path(), HERE]
     stub = "".join(_launcher(e) for e in entries)
-    text = f'#include "{source}"\n{stub}'
+    text = f'#include "cuda_emulated.h"\n{_included(source)}{stub}'
     contents = cache.sources(source, places)
     name = cache.key(
         compiler(), flags, "short names", CHECKED if check else (), contents, stub, [p.name for p in parts]
@@ -60,7 +62,7 @@ def library(source, entries, macros, check, extra=()):
     def build(path):
         unit, made = path.with_suffix(".cpp"), path.with_suffix(".o")
         unit.write_text(text)
-        include = [f"-I{place}" for place in places]
+        include = [f"-I{place}" for place in (*places, Path(source).parent)]
         # what is built for a copy elsewhere says nothing of where that lay
         include += [f"-fmacro-prefix-map={folder}/=" for folder in {*places, Path(source).parent}]
         _run([*flags, *(CHECKED if check else ()), *include, "-x", "c++", "-c", str(unit), "-o", str(made)], source)
@@ -68,6 +70,13 @@ def library(source, entries, macros, check, extra=()):
         _run(["-shared", str(made), *map(str, parts), "-o", str(path)], source)
 
     return cache.built(name, ".so", build)
+
+
+def _included(source):
+    """The text that stands for a source: an ``#include``, or its own lines where they say what is no C++."""
+    own = source.read_text(encoding="utf-8")
+    translated = _DYNAMIC.sub(r"CG_DYNAMIC_SHARED(\1, \2)", own)
+    return f'#include "{source}"\n' if translated == own else f'#line 1 "{source}"\n{translated}\n'
 
 
 def _object(file, check, extra):
@@ -80,7 +89,7 @@ def _object(file, check, extra):
 def _launcher(entry):
     """The text of ``void launch_NAME(void** a)``, which calls the kernel with the arguments that ``a`` points at."""
     given = ", ".join(
-        f"*({'const ' * p.const}{p.type}{' *' * p.pointer}*)a[{i}]" for i, p in enumerate(entry.parameters)
+        f"*({'const ' * p.const}{p.spelled or p.type}{' *' * p.pointer}*)a[{i}]" for i, p in enumerate(entry.parameters)
     )
     head = 'extern "C" __attribute__((visibility("default"))) void'
     return f"{head} launch_{entry.name}(void** a) {{ {entry.name}({given}); }}\n"

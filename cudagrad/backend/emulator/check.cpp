@@ -189,8 +189,16 @@ void check_block_end() {
 void check_access(void* pc, const void* at, size_t bytes, bool writes, bool atomic) { access(pc, at, bytes, writes, atomic); }
 
 void check_free() {
-  for (size_t i = 2; i < memories.size(); ++i)
-    for (const Cell& c : memories[i].cells) launch->touched += c.was_read + c.was_written;
+  for (size_t i = 2; i < memories.size(); ++i) {
+    long long first = -1;
+    for (size_t k = 0; k < memories[i].cells.size(); ++k) {
+      const Cell& c = memories[i].cells[k];
+      launch->touched += c.was_read + c.was_written;
+      if (first < 0 && !c.was_written) first = k;
+    }
+    Region& region = regions[i - 2];
+    const_cast<Argument*>(region.argument)->unwritten = first;
+  }
   for (auto& [key, line] : lines)
     if (launch->line_count < launch->most_lines) launch->lines[launch->line_count++] = line;
   memories.clear();

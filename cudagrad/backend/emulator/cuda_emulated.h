@@ -27,6 +27,23 @@ struct alignas(16) uint4 {
 struct alignas(8) uint2 {
   unsigned x, y;
 };
+struct alignas(8) int2 {
+  int x, y;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) double2 {
+  double x, y;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 namespace cg {
 
@@ -154,6 +171,41 @@ inline V atomicMax(V* at, V value) {
   return cg::atomic(at, [=](V v) { return v < value ? value : v; });
 }
 
+template <class V>
+inline V atomicMin(V* at, V value) {
+  return cg::atomic(at, [=](V v) { return value < v ? value : v; });
+}
+template <class V>
+inline V atomicExch(V* at, V value) {
+  return cg::atomic(at, [=](V) { return value; });
+}
+template <class V>
+inline V atomicCAS(V* at, V compare, V value) {
+  return cg::atomic(at, [=](V v) { return v == compare ? value : v; });
+}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+const int warpSize = 32;
+
+#define CG_LEAST_AND_MOST(type)                                  \
+  inline type min(type a, type b) { return b < a ? b : a; }      \
+  inline type max(type a, type b) { return a < b ? b : a; }
+CG_LEAST_AND_MOST(int)
+CG_LEAST_AND_MOST(unsigned)
+CG_LEAST_AND_MOST(long)
+CG_LEAST_AND_MOST(unsigned long)
+CG_LEAST_AND_MOST(long long)
+CG_LEAST_AND_MOST(unsigned long long)
+#undef CG_LEAST_AND_MOST
+inline unsigned min(int a, unsigned b) { return min((unsigned)a, b); }
+inline unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
+inline unsigned max(int a, unsigned b) { return max((unsigned)a, b); }
+inline unsigned max(unsigned a, int b) { return max(a, (unsigned)b); }
+inline float min(float a, float b) { return fminf(a, b); }
+inline float max(float a, float b) { return fmaxf(a, b); }
+inline double min(double a, double b) { return fmin(a, b); }
+inline double max(double a, double b) { return fmax(a, b); }
+
 // ---- number types
 
 namespace cg {
@@ -190,10 +242,28 @@ struct __nv_bfloat16 {
   operator float() const { return cg::of_bits((uint32_t)bits << 16); }
 };
 
+using half = __half;
+
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 inline float __int_as_float(int bits) { return cg::of_bits((uint32_t)bits); }
 inline int __float_as_int(float x) { return (int)cg::bits_of(x); }
+inline float __expf(float x) { return expf(x); }
+inline float __logf(float x) { return logf(x); }
+inline float __sinf(float x) { return sinf(x); }
+inline float __cosf(float x) { return cosf(x); }
+inline float __powf(float x, float y) { return powf(x, y); }
+inline float __fdividef(float x, float y) { return x / y; }
+inline float __saturatef(float x) { return x > 0 ? x < 1 ? x : 1 : 0; }
+inline float __half2float(__half x) { return x; }
+inline __half __float2half(float x) { return x; }
+inline float __bfloat162float(__nv_bfloat16 x) { return x; }
+inline __nv_bfloat16 __float2bfloat16(float x) { return x; }
+template <class V>
+inline V __ldg(const V* at) {
+  return *at;
+}
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (uint64_t)a * b >> 32; }
 
 // The launch's dynamic shared memory as an array of `type`, which CUDA spells with extern.

@@ -13,6 +13,8 @@ from .path import kernels_path
 FIELDS = ("math", "source", "shapes", "where", "launch", "bytes", "flops", "limits", "used by")
 OPTIONAL = {"where"}
 SCALARS = {"int": "i4", "unsigned": "u4", "long long": "i8", "unsigned long long": "u8", "float": "f4", "double": "f8"}
+SCALARS |= {"bool": "?"}
+SPELLINGS = {"CG_T": "T", "CG_W": "W", "CG_A": "A", "unsigned int": "unsigned", "half": "__half"}  # of one C type
 
 _HEADER = re.compile(r"/\*\n(\w+)  +(.+?)\n\n(.*?)\*/\n(.*?)\{", re.S)
 _SIGNATURE = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\((.*?)\)\s*$', re.S)
@@ -25,7 +27,10 @@ class HeaderError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """One argument of an entry: a scalar of C type ``type``, or an array with the header's ``dims``."""
+    """One argument of an entry: a scalar of C type ``type``, or an array with the header's ``dims``.
+
+    ``spelled`` is the type in the source's own words.
+    """
 
     name: str
     type: str
@@ -34,6 +39,7 @@ class Parameter:
     dims: tuple = ()
     nullable: bool = False
     in_place: bool = False
+    spelled: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Entry:
     parameters: tuple
     where: dict  # letter -> compiled expression, in the header's order
     launch: dict  # grid, block, shared -> compiled expression
+    alone: bool = False  # built apart from the other entries of its file, which may have no headers
 
     def __hash__(self):
         return hash((self.file, self.name))
@@ -136,22 +143,23 @@ def _entry(file, name, title, fields, signature):
 
 
 def _parameter(file, entry, text, arrays):
-    words = re.fullmatch(r"\s*(const\s+)?([\w ]+?)\s*(\*?)\s*(\w+)\s*", text)
+    words = re.fullmatch(r"\s*(const\s+)?([\w ]+?)\s*(\*?)\s*(?:__restrict__\s+)?(\w+)\s*", text)
     if not words:
         raise HeaderError(f"{file}: cannot read the parameter {text.strip()!r} of {entry}")
-    const, kind, star, name = words.groups()
+    const, spelled, star, name = words.groups()
+    kind = SPELLINGS.get(spelled, spelled)
     if not star:
         if kind not in SCALARS and len(kind) > 1:
             raise HeaderError(
                 f"{file}: {name} of {entry} has type {kind}; a scalar is {', '.join(SCALARS)} or a letter"
             )
-        return Parameter(name, kind)
+        return Parameter(name, kind, spelled=spelled)
     if name not in arrays:
         raise HeaderError(f"{file}: shapes of {entry} does not give the array {name}")
     stated, dims, nullable, in_place = arrays[name]
     if stated != kind:
         raise HeaderError(f"{file}: {name} of {entry} is {kind}* in the signature and {stated} in shapes")
-    return Parameter(name, kind, True, bool(const), dims, nullable, in_place)
+    return Parameter(name, kind, True, bool(const), dims, nullable, in_place, spelled)
 
 
 # ---- expressions
@@ -200,6 +208,7 @@ CTYPES = {
     np.dtype("f4"): "float", np.dtype("f8"): "double", np.dtype("f2"): "__half", "bfloat16": "__nv_bfloat16",
     np.dtype("i4"): "int", np.dtype("u4"): "unsigned", np.dtype("i8"): "long long",
     np.dtype("u8"): "unsigned long long", np.dtype("u1"): "unsigned char", np.dtype("bool"): "bool",
+    np.dtype("i1"): "signed char", np.dtype("i2"): "short", np.dtype("u2"): "unsigned short",
 }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def _built(file, macros, architecture):
     _, version = compiler()
     source = kernels_path() / file
     contents = cache.sources(source, [kernels_path()])
-    options = [*OPTIONS, f"-arch=sm_{architecture}", *(f"-D{k}={v}" for k, v in macros)]
+    options = [*OPTIONS, f"-arch=sm_{architecture}", *(f"-D{k}={v}" for k, v in macros), *_half_types(macros)]
     name = cache.key("nvrtc", version, options, contents)
     log = cache.folder() / "kernels" / f"{name}.log"
 
@@ -70,6 +70,12 @@ def _built(file, macros, architecture):
         (cache.folder() / "kernels" / name).unlink()
         path = cache.built(name, ".cubin", build)
     return path, log
+
+
+def _half_types(macros):
+    """The options that make a half type known to a source that names it by a macro only."""
+    headers = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
+    return [f"--pre-include={headers[v]}" for v in sorted({v for _, v in macros} & set(headers))]
 
 
 def _compile(source, options):
