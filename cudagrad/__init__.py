@@ -25,7 +25,8 @@ from .core.modes import (
     no_grad,
     set_grad_enabled,
 )
-from .core.tensor import Size, Tensor, strided
+from .core.shape import Size, strided
+from .core.tensor import Tensor
 from .dtypes import *  # noqa: F403
 from .ops import *  # noqa: F403
 

@@ -6,12 +6,14 @@ import inspect
 from .. import errors
 from ..backend import xp_of
 from . import graph
-from .inplace import bump, check_saved, check_writable, counter_of, rebase
+from .inplace import bump, rebase
 from .modes import MODE, no_grad
 from .node import FREED, Node, freed, make, pick, rule, send, tick
 from .op import TABLE
 from .tensor import Tensor, wrap
 from .turns import called
+from .views import counter_of
+from .writable import check_saved, check_writable
 
 
 class FunctionCtx(Node):

@@ -8,13 +8,14 @@ import numpy as np
 from . import engine
 from .hooks import accumulated
 from .hooks import run as run_hooks
-from .inplace import INFERENCE, check_saved
 from .modes import MODE, SPACE, _set
 from .node import FREED, LASTWRITE, freed, pick, pick_rule, send, wrapping
 from .op import SAME, TABLE, asks
 from .promote import keep
 from .template import saves
 from .tensor import wrap
+from .views import INFERENCE
+from .writable import check_saved
 
 
 def run(roots, retain, record=True):

@@ -1,210 +1,20 @@
-"""Views and in-place writes: shared version counters, the checks before a write, and the history after it."""
+"""In-place writes: the values into the memory, the history into the graphs of all who see that memory."""
 
 import functools
 import sys
-import weakref
 
 import numpy as np
 
-from .. import errors
-from ..backend import copy_of, data_ptr, xp_of
+from ..backend import copy_of, xp_of
 from .hooks import of_node
 from .modes import MODE, SPACE
 from .node import LASTWRITE, make, outside, rule, send, tick
 from .op import TABLE
 from .promote import cast, lift
+from .views import INFERENCE, alias, base_of, counter_of
+from .writable import check_apart, check_fits, check_writable, stale_rule
 
-# The fourth part of a view's link says who made it, as far as it matters for writes: None; "no_grad"; (name, index) of
-# one of several views; and (name, index, "function" or "functions") of an output of a user's Function.
-
-# A version counter is [time of the last write, count of writes, weakrefs of views or None, the recent writes]; it is
-# made when someone needs it. This one stands for "made in inference mode: none is kept".
-INFERENCE = [0, 0, None, ()]
 _RECENT = 16  # writes a counter remembers by their line, for the error message
-
-
-def counter_of(x):
-    """The version counter of a tensor, made if it has none."""
-    if x.version is None:
-        x.version = [0, 0, None]
-    return x.version
-
-
-def share(t, x, op, options):
-    """Make ``t`` a view of ``x`` by ``op``: one version counter, and a link for the history after writes."""
-    counter = t.version = counter_of(x)
-    if counter is INFERENCE:
-        return
-    t.link = x, op, options, None if MODE.grad else "no_grad"
-    views = counter[2]
-    if views is None:
-        counter[2] = [weakref.ref(t)]
-        return
-    views.append(weakref.ref(t))
-    size = len(views)
-    if size >= 16 and size & (size - 1) == 0:
-        counter[2] = [r for r in views if r() is not None]
-
-
-def multi_view(t, maker, index=0):
-    """Mark ``t`` as view ``index`` of several made by the function of node name ``maker``: it may not be written to."""
-    if t.link is not None:
-        x, op, options, _ = t.link
-        t.link = x, op, options, (maker, index) if maker else None
-    return t
-
-
-def base_of(t):
-    """The tensor at the root of a chain of views, and the steps ``(op, options)`` from it to ``t``."""
-    steps = []
-    while t.link is not None:
-        t, op, options, _ = t.link
-        steps.append((op, options))
-    return t, tuple(reversed(steps))
-
-
-def alias(x):
-    """Another tensor over the same array, counter and history: what ``x`` was before a write."""
-    t = SPACE["wrap"](x.array)
-    t.node, t.version = x.node, x.version
-    return t
-
-
-# ---- the checks, all before anything is changed
-
-
-def check_writable(x, name="the operation"):
-    """RuntimeError in PyTorch's words where ``x`` may not be written in place just now."""
-    if x.version is INFERENCE and not MODE.inference:
-        raise _refused(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
-            x,
-        )
-    if MODE.grad and (x.node is not None or x.link is not None):
-        _check_history(x)
-    array = x.array
-    if 0 in array.strides and array.size > 1 and _overlaps(array):
-        raise _refused(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation.",
-            x,
-        )
-
-
-def _check_history(x):
-    made_by, chain = None, [x]
-    while chain[-1].link is not None:
-        base, *_, maker = chain[-1].link
-        made_by = made_by or maker
-        chain.append(base)
-    nodes = [t.node for t in chain if t.node is not None]
-    if not nodes:
-        return
-    if made_by is not None:
-        raise _refused(_forbidden(made_by, "is being modified"), x)
-    if any(k.fn is None for k in nodes):
-        of = "view of a " if x.link is not None else ""
-        raise _refused(f"a {of}leaf Variable that requires grad is being used in an in-place operation.", x)
-
-
-def _forbidden(made_by, done):
-    """PyTorch's words for a view that may not be written, or not be used once its base was."""
-    if made_by == "no_grad":
-        return (
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-            "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
-            "both outside (if you want the inplace to be tracked)."
-        )
-    first = f"Output {made_by[1]} of {_short(made_by[0])} is a view and {done} inplace. This view "
-    if made_by[2:] == ("function",):
-        return first + (
-            "was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-            "handle view+inplace would override the custom backward associated with the custom Function, leading to "
-            "incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
-            "Function."
-        )
-    return first + (
-        "is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-        "modified inplace. You should replace the inplace operation by an out-of-place one."
-    )
-
-
-@rule("StaleView")
-def _stale_rule(k, g, heap):
-    raise RuntimeError(_forbidden(k.attrs, "its base or another view of its base has been modified"))
-
-
-_stale_rule.graph = lambda k, g: _stale_rule(k, g, None)
-
-
-def _overlaps(array):
-    return any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides))
-
-
-def check_apart(x, sources):
-    """RuntimeError where a source lies in part in the memory of ``x``, which is about to be written.
-
-    One that is exactly the memory of ``x`` is fine. As in PyTorch, only memory without gaps is looked at.
-    """
-    a = x.array
-    root = a if a.base is None else a.base
-    for y in sources:
-        b = getattr(y, "array", None)
-        if b is not None and b is not a and (b if b.base is None else b.base) is root and _meet_in_part(a, b):
-            raise _refused(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                "memory location. Please clone() the tensor before performing the operation.",
-                x,
-            )
-
-
-def _meet_in_part(a, b):
-    if not (_gapless(a) and _gapless(b)):
-        return False
-    start, other = data_ptr(a), data_ptr(b)
-    if start == other and a.nbytes == b.nbytes:
-        return _steps(a) != _steps(b)
-    return start < other + b.nbytes and other < start + a.nbytes
-
-
-def _steps(array):
-    return [(s, n) for s, n in zip(array.strides, array.shape) if n != 1]
-
-
-def _gapless(array):
-    """Whether the elements lie in one piece of memory, in the order of some permutation of the axes."""
-    expected = array.itemsize
-    for stride, length in sorted(_steps(array)):
-        if stride != expected:
-            return False
-        expected *= length
-    return array.size > 0
-
-
-def _refused(first, x):
-    frame = outside(sys._getframe(2))
-    return RuntimeError(
-        errors.text(first, f"the tensor is {x.dtype} {tuple(x.shape)}", site=(frame.f_code, frame.f_lasti))
-    )
-
-
-def _check_fits(x, t):
-    if t.array.shape != x.array.shape:
-        raise RuntimeError(
-            f"output with shape {list(x.array.shape)} doesn't match the broadcast shape {list(t.array.shape)}"
-        )
-    if t.dtype.category > x.dtype.category:
-        raise RuntimeError(
-            errors.text(
-                f"result type {t.dtype.legacy} can't be cast to the desired output type {x.dtype.legacy}",
-                "an in-place operation never changes the dtype of its tensor",
-            )
-        )
-
-
-# ---- the write
 
 
 def inplace(function, name):
@@ -275,7 +85,7 @@ def _keep_values(k, before):
 
 def write(x, t, name="copy_"):
     """Write the values of ``t`` into the memory of ``x``, and its history into the history of ``x``."""
-    _check_fits(x, t)
+    check_fits(x, t)
     if t.array.dtype is not x.array.dtype:
         t = cast(t, x.array.dtype)
     x.array[...] = t.array
@@ -309,12 +119,11 @@ def bump(x, time=None):
         time = tick()
     LASTWRITE[0] = min(time, LASTWRITE[0])
     if counter is None:
-        counter = x.version = [0, 0, None]
+        counter = x.version = [0, 0, None, ()]
     counter[0] = time
     counter[1] += 1
     frame = outside(sys._getframe(1))
-    recent = counter[3] if len(counter) > 3 else []
-    counter[3:] = [[*recent[-_RECENT:], (time, frame.f_code, frame.f_lasti)]]
+    counter[3] = (*counter[3][1 - _RECENT :], (time, frame.f_code, frame.f_lasti))
 
 
 def copy_history(x, values):
@@ -362,7 +171,7 @@ def rebase(x, t, name="copy_"):
                 continue
             parent, op, options, made_by = view.link
             if made_by is not None and len(made_by) == 3:
-                _take(view, make(_stale_rule, (), (), made_by))
+                _take(view, make(stale_rule, (), (), made_by))
             else:
                 k = op.bare(parent, **dict(zip(op.options, options))).node
                 if k is not None or not view.is_leaf:
@@ -429,45 +238,6 @@ def _written_graph(k, g):
 _written_rule.graph = _written_graph
 
 
-# ---- what saved tensors, results and unusual tensors need
-
-
-def check_saved(k):
-    """RuntimeError where something that node ``k`` saved was written to since: its op, versions, and both lines."""
-    for value in k.saved:
-        counter = value.version if hasattr(value, "version") else k.counter
-        if value is not None and counter is not None and counter[0] < k.seq:
-            raise _modified(k, value, counter)
-
-
-def _modified(k, value, counter):
-    recent = counter[3] if len(counter) > 3 else ()
-    since = [w for w in recent if w[0] < k.seq]
-    tensor = value if hasattr(value, "link") else SPACE["wrap"](getattr(value, "array", value))
-    kind = f"torch.{tensor.dtype.legacy}Tensor {list(tensor.shape)}"
-    made = tensor.node if tensor is value else k
-    of = f", which is output 0 of {_short(made.name())}," if made is not None and made.fn is not None else ","
-    first = (
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind}]{of} is at version {counter[1]}; expected version {counter[1] - len(since)} instead. Hint: enable "
-        "anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
-    )
-    lines = [f"saved by {k.name()} " + errors.place(k.code, k.lasti)]
-    lines += ["changed " + errors.place(code, lasti) for _, code, lasti in since[-1:]]
-    return RuntimeError(errors.text(first, *lines, "fix: use the out-of-place form, or clone() before the change"))
-
-
-def _short(name):
-    return name.removesuffix("0").removesuffix("Backward")
-
-
-def mark(t):
-    """A tensor that is not recorded, made while some thread is or was in inference mode."""
-    if MODE.inference and t.link is None:
-        t.version = INFERENCE
-
-
 def into(out, op, t, *sources):
     """The result ``t`` of ``op`` on ``sources`` as ``out=``: resized where it does not fit, cast and written.
 
@@ -488,4 +258,4 @@ def into(out, op, t, *sources):
     return overwrite(out, t.array, op.name)
 
 
-SPACE.update(share=share, mark=mark, into=into, check_saved=check_saved)
+SPACE.update(into=into)

@@ -272,7 +272,7 @@ def _record(op):
         lines += [f"k.saved = ({''.join(_kept(op, s) + ', ' for s in tensors)})"]
     if attrs:
         lines += [f"k.attrs = ({''.join(_attr(op, a) + ', ' for a in attrs)})"]
-    lines += ["k.counter = t.version = [0, 0, None]"] if "out" in tensors and not op.view else ["k.counter = None"]
+    lines += ["k.counter = t.version = [0, 0, None, ()]"] if "out" in tensors and not op.view else ["k.counter = None"]
     lines += ["k.g = k.hooks = None", "k.own = False", "k.seq = tick()"]
     lines += [
         "f = frame(1)",

@@ -4,7 +4,7 @@ import warnings
 
 from .. import errors
 from ..core.op import TABLE, op
-from ..core.tensor import check_dim
+from ..core.shape import check_dim
 from .checks import ndim_of
 from .shape import reshaping
 from .sizes import distinct, sizes_of

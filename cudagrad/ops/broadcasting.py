@@ -6,7 +6,8 @@ import numpy as np
 
 from .. import errors
 from ..core.op import TABLE, op
-from ..core.tensor import Size, Tensor
+from ..core.shape import Size
+from ..core.tensor import Tensor
 from .checks import ndim_of
 from .sizes import laid_over, sizes_of
 

@@ -5,7 +5,7 @@ import numpy as np
 from .. import dtypes, errors
 from ..core.op import TABLE
 from ..core.promote import not_tensor
-from ..core.tensor import check_dim
+from ..core.shape import check_dim
 from .sizes import distinct
 
 

@@ -1,6 +1,7 @@
 """Sums of products over named or numbered axes: einsum, tensordot, kron, chains of matrices."""
 
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
 from .matmul import matmul
 from .outputs import placed, warn
 

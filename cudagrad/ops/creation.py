@@ -1,7 +1,8 @@
 """Tensors from nothing: filled or empty, by size or like another tensor."""
 
 from .. import errors
-from ..core.tensor import Tensor, strided
+from ..core.shape import strided
+from ..core.tensor import Tensor
 from .factory import (
     build,
     contiguous_format,

@@ -1,7 +1,8 @@
 """The largest and the smallest: their values, their places, and running ones."""
 
 from ..core.op import TABLE, op
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
 from .checks import dims_of, kept, ndim_of, no_overload, not_implemented, reduced, types_of, with_numpy_names
 from .outputs import placed, result_type
 from .reduction import back_in_place

@@ -10,7 +10,8 @@ from .. import dtypes, errors
 from ..backend import make as build
 from ..backend.device import resolve
 from ..core.inplace import into
-from ..core.tensor import Tensor, strided, wrap
+from ..core.shape import strided
+from ..core.tensor import Tensor, wrap
 from .sizes import format_name
 
 __all__ = ("memory_format", "preserve_format", "contiguous_format", "channels_last", "channels_last_3d")

@@ -6,7 +6,8 @@ from .. import dtypes, errors
 from ..backend import to_device
 from ..core.modes import SPACE
 from ..core.op import TABLE, op
-from ..core.tensor import Tensor, check_dim, strided
+from ..core.shape import check_dim, strided
+from ..core.tensor import Tensor
 from .casting import to_dtype
 from .factory import finish, target_of, wanted
 from .outputs import placed

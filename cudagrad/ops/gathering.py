@@ -3,10 +3,13 @@
 import numpy as np
 
 from .. import errors
-from ..core.inplace import alias, bump, check_apart, check_writable, rebase
+from ..core.inplace import bump, rebase
 from ..core.modes import MODE
 from ..core.op import SAME, op
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
+from ..core.views import alias
+from ..core.writable import check_apart, check_writable
 from .checks import ndim_of
 from .factory import filling
 from .segments import add_rows, put_rows

@@ -3,8 +3,10 @@
 import numpy as np
 
 from .. import dtypes, errors
-from ..core.inplace import INFERENCE, alias, bump, check_writable, write
+from ..core.inplace import bump, write
 from ..core.tensor import Tensor
+from ..core.views import INFERENCE, alias
+from ..core.writable import check_writable
 from .broadcasting import expand, fits
 from .gathering import SAFE, fill_number, rows, rows_add, rows_fill, rows_put, written
 from .index_parts import Choice, basic_view, parse, tensor_item

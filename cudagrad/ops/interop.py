@@ -8,11 +8,12 @@ import numpy as np
 from .. import dtypes
 from ..backend import data_ptr, to_device, xp_of
 from ..backend.device import device as Device
-from ..core.inplace import bump, check_apart, check_writable, copy_history, overwrite, rebase
+from ..core.inplace import bump, copy_history, overwrite, rebase
 from ..core.modes import MODE
 from ..core.op import TABLE
 from ..core.promote import lift, wrong_type
 from ..core.tensor import Tensor, canonical, memory_of, wrap
+from ..core.writable import check_apart, check_writable
 from .gathering import fill_number
 
 __all__ = ("is_complex", "is_floating_point", "is_tensor", "numel", "fill", "fill_", "zero_", "resize_as_")

@@ -10,7 +10,8 @@ from .. import errors
 from ..backend import xp_of
 from ..core.op import TABLE, op
 from ..core.promote import promote_all
-from ..core.tensor import Tensor, check_dim, wrap
+from ..core.shape import check_dim
+from ..core.tensor import Tensor, wrap
 from .broadcasting import expand
 from .checks import ndim_of
 from .gathering import rows

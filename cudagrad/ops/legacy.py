@@ -7,7 +7,8 @@ from ..backend import to_device
 from ..backend.device import device as Device
 from ..backend.device import resolve, set_default_device
 from ..core.modes import SPACE
-from ..core.tensor import Size, Tensor, wrap
+from ..core.shape import Size
+from ..core.tensor import Tensor, wrap
 from .conversion import array_of, warn_once
 from .factory import empty_array, is_index, size_of
 

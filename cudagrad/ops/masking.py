@@ -7,10 +7,12 @@ import numpy as np
 
 from .. import dtypes, errors
 from ..backend import array_of_number, xp_of
-from ..core.inplace import alias, check_writable, write
+from ..core.inplace import write
 from ..core.op import TABLE, op
 from ..core.promote import cast, lift
 from ..core.tensor import Tensor, wrap
+from ..core.views import alias
+from ..core.writable import check_writable
 from .broadcasting import broadcast_tensors, expand, fits, meet
 from .gathering import SAFE, fill_number, rows, rows_put, written
 from .outputs import placed

@@ -4,7 +4,8 @@ import numbers
 
 from .. import errors
 from ..core.op import op
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
 from .outputs import placed
 
 __all__ = ("norm", "trace", "frobenius_norm", "nuclear_norm", "norm_except_dim")

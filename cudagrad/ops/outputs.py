@@ -7,10 +7,12 @@ import types
 import warnings
 from collections import namedtuple
 
-from ..core.inplace import alias, check_apart, check_writable, into, write
+from ..core.inplace import into, write
 from ..core.modes import MODE
 from ..core.node import INSIDE
 from ..core.op import TABLE
+from ..core.views import alias
+from ..core.writable import check_apart, check_writable
 
 
 def warn(text, category=UserWarning):

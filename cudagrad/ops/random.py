@@ -15,7 +15,8 @@ import numpy as np
 from .. import dtypes
 from ..backend import variates
 from ..core.generator import generator_of
-from ..core.tensor import Tensor, strided
+from ..core.shape import strided
+from ..core.tensor import Tensor
 from .factory import (
     C_NAMES,
     build,

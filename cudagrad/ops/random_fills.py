@@ -4,7 +4,8 @@ import math
 
 from .. import dtypes
 from ..backend import variates, xp_of
-from ..core.inplace import check_writable, overwrite
+from ..core.inplace import overwrite
+from ..core.writable import check_writable
 from .factory import C_NAMES, index_of, number_of
 from .random import MANTISSA, SPOKEN, drawn, floating, integers, limits, unit
 

@@ -7,10 +7,12 @@ import numpy as np
 from .. import dtypes
 from ..backend import variates, xp_of
 from ..core.generator import generator_of
-from ..core.inplace import check_writable, overwrite
+from ..core.inplace import overwrite
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
-from ..core.tensor import Tensor, strided
+from ..core.shape import strided
+from ..core.tensor import Tensor
+from ..core.writable import check_writable
 from .casting import to_dtype
 from .factory import finish, number_of, size_of, target_of, wanted
 from .outputs import placed

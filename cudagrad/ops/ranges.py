@@ -10,7 +10,8 @@ from .. import dtypes
 from ..backend import to_device
 from ..core.op import TABLE
 from ..core.promote import not_tensor
-from ..core.tensor import Tensor, strided
+from ..core.shape import strided
+from ..core.tensor import Tensor
 from .creation import ones
 from .factory import build, finish, index_of, number_of, target_of, wanted
 

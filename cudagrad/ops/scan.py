@@ -5,7 +5,8 @@ import math
 from .. import errors
 from ..core.op import TABLE, op
 from ..core.promote import promote_all
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
 from .casting import to_dtype
 from .checks import ndim_of, no_overload, not_implemented, types_of
 from .extremum import running

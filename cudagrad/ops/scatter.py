@@ -5,9 +5,12 @@ import warnings
 import numpy as np
 
 from .. import errors
-from ..core.inplace import alias, check_writable, write
+from ..core.inplace import write
 from ..core.op import SAME, TABLE, op
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
+from ..core.views import alias
+from ..core.writable import check_writable
 from .broadcasting import expand
 from .gathering import check_places, fill_number, target_of_write, write_elements, written
 from .outputs import placed

@@ -4,9 +4,12 @@ import math
 import weakref
 
 from .. import dtypes, errors
-from ..core.inplace import alias, bump, check_writable
+from ..core.inplace import bump
 from ..core.op import SAME, op
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
+from ..core.views import alias
+from ..core.writable import check_writable
 from .checks import ndim_of
 from .sizes import distinct, format_name, in_format, lies_in_format, resolved, sizes_of, viewable
 

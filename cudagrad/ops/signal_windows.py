@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import dtypes
 from ..backend import to_device
-from ..core.tensor import strided
+from ..core.shape import strided
 from .factory import finish, target_of, wanted
 
 __all__ = ()

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..backend import data_ptr
-from ..core.tensor import check_dim, memory_of
+from ..core.shape import check_dim
+from ..core.tensor import memory_of
 
 
 def sizes_of(args, named, function, name):

@@ -2,7 +2,7 @@
 
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
-from ..core.tensor import check_dim
+from ..core.shape import check_dim
 from ..dtypes import dtype as dtype_class
 from .blocks import in_lines, line_dot, line_max, line_sum, plain_exponentials
 from .casting import to_dtype

@@ -8,7 +8,8 @@ from .. import dtypes, errors
 from ..backend import xp_of
 from ..core.op import TABLE, op
 from ..core.promote import lift
-from ..core.tensor import Tensor, check_dim, wrap
+from ..core.shape import check_dim
+from ..core.tensor import Tensor, wrap
 from .checks import ndim_of
 from .gathering import gather
 from .outputs import placed, result_type

@@ -3,9 +3,10 @@
 import operator
 
 from .. import errors
-from ..core.inplace import multi_view
 from ..core.op import TABLE, op
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
+from ..core.views import multi_view
 from .checks import ndim_of, no_overload
 from .outputs import placed
 from .sizes import laid_over, sizes_of

@@ -5,7 +5,8 @@ import math
 from .. import errors
 from ..core.op import TABLE, op
 from ..core.promote import lift
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
 from .checks import not_implemented, plain, reduced
 from .extremum import nonempty, running, taken
 from .outputs import placed, result_type

@@ -4,7 +4,8 @@ import numpy as np
 
 from .. import errors
 from ..core.op import op
-from ..core.tensor import Tensor, check_dim, memory_of
+from ..core.shape import check_dim
+from ..core.tensor import Tensor, memory_of
 from .checks import ndim_of
 from .segments import add_rows
 from .shape import reshaping

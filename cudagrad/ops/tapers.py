@@ -6,7 +6,7 @@ All are curves of t = i / (N - 1) for i = 0, ..., window_length - 1, where N is 
 import numpy as np
 
 from ..backend import to_device
-from ..core.tensor import strided
+from ..core.shape import strided
 from .factory import finish, index_of, target_of, wanted
 
 __all__ = ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")

@@ -4,7 +4,8 @@ import math
 
 from ..backend import xp_of
 from ..core.op import TABLE
-from ..core.tensor import check_dim, wrap
+from ..core.shape import check_dim
+from ..core.tensor import wrap
 from .linalg import linalg_inv, solve
 from .linalg_checks import matrices
 from .outputs import placed

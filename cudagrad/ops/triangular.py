@@ -3,9 +3,9 @@
 import numpy as np
 
 from .. import dtypes
-from ..core.inplace import check_writable
 from ..core.op import TABLE, op
-from ..core.tensor import check_dim, strided
+from ..core.shape import check_dim, strided
+from ..core.writable import check_writable
 from .checks import ndim_of
 from .factory import build, finish, target_of
 from .gathering import fill_number

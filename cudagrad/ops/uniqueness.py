@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from ..backend import xp_of
-from ..core.tensor import check_dim, wrap
+from ..core.shape import check_dim
+from ..core.tensor import wrap
 from .sorting import _comparable
 
 __all__ = ("unique", "unique_consecutive")

@@ -5,7 +5,8 @@ import warnings
 from .. import errors
 from ..core.op import TABLE, op
 from ..core.promote import promote_all
-from ..core.tensor import Tensor, check_dim
+from ..core.shape import check_dim
+from ..core.tensor import Tensor
 from .arithmetic import sub
 from .casting import to_dtype
 from .norms import vector_norm

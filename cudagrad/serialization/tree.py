@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import dtypes
 from ..backend import device
-from ..core.tensor import Size, Tensor
+from ..core.shape import Size
+from ..core.tensor import Tensor
 from ..errors import text
 from .memory import dtype_named
 

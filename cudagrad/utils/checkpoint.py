@@ -7,10 +7,10 @@ import weakref
 from ..autograd.graph import saved_tensors_hooks
 from ..backend.device import device
 from ..core.generator import generator_of
-from ..core.inplace import check_saved
 from ..core.modes import MODE, enable_grad
 from ..core.node import make, rule
 from ..core.tensor import Tensor
+from ..core.writable import check_saved
 
 
 class CheckpointError(RuntimeError):

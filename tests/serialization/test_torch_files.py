@@ -8,7 +8,7 @@ import pytest
 
 from cudagrad import dtypes
 from cudagrad.backend import device
-from cudagrad.core.tensor import Size
+from cudagrad.core.shape import Size
 from cudagrad.nn.parameter import Parameter
 from cudagrad.serialization import load, save
 

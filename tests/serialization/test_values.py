@@ -9,7 +9,8 @@ import pytest
 
 from cudagrad import dtypes
 from cudagrad.backend import device
-from cudagrad.core.tensor import Size, Tensor, wrap
+from cudagrad.core.shape import Size
+from cudagrad.core.tensor import Tensor, wrap
 from cudagrad.nn.parameter import Parameter
 from cudagrad.serialization import load, save
 
