@@ -7,6 +7,12 @@ from . import init
 from .linear import uninitialised
 from .module import Module
 
+__all__ = (
+    *("ReLU", "SELU", "SiLU", "Mish", "Hardsigmoid", "Hardswish", "Sigmoid", "Tanh", "LogSigmoid", "Softsign"),
+    *("Tanhshrink", "LeakyReLU", "ELU", "CELU", "Threshold", "RReLU", "Hardtanh", "ReLU6", "GELU", "Softplus"),
+    *("Softshrink", "Hardshrink", "PReLU", "GLU", "Softmax", "LogSoftmax", "Softmin", "Softmax2d"),
+)
+
 
 class _Plain(Module):
     """An activation without settings."""

@@ -8,6 +8,8 @@ from .init import constant_, xavier_normal_, xavier_uniform_
 from .linear import Linear, uninitialised
 from .module import Module
 
+__all__ = ("MultiheadAttention",)
+
 
 class NonDynamicallyQuantizableLinear(Linear):
     """A Linear under the name that PyTorch gives the output projection of attention."""

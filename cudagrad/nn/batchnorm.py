@@ -8,6 +8,8 @@ from . import init
 from .linear import uninitialised
 from .module import Module
 
+__all__ = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
+
 
 def _buffer(shape, device, dtype):
     return wrap(empty(shape, dtype or get_default_dtype(), device))

@@ -9,6 +9,8 @@ from ..backend import has_kernels
 from .fusing import in_a_row
 from .module import Module
 
+__all__ = ("Container", "Sequential", "ModuleList", "ModuleDict")
+
 
 class Container(Module):
     """The old name of a module that only holds others; deprecated."""

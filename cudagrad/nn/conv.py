@@ -8,6 +8,8 @@ from . import init
 from .linear import uninitialised
 from .module import Module
 
+__all__ = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
+
 PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
 
 

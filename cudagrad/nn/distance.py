@@ -3,6 +3,8 @@
 from ..ops.distance import cosine_similarity, pairwise_distance
 from .module import Module
 
+__all__ = ("PairwiseDistance", "CosineSimilarity")
+
 
 class PairwiseDistance(Module):
     """The p-norm of x1 - x2 + eps over the last axis."""

@@ -3,6 +3,8 @@
 from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .module import Module
 
+__all__ = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout")
+
 
 class _Dropout(Module):
     """Drops by the function ``_function`` with probability ``p``, in place where ``inplace``."""

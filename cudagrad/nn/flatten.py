@@ -2,6 +2,8 @@
 
 from .module import Module
 
+__all__ = ("Flatten", "Unflatten")
+
 
 class Flatten(Module):
     """The axes from ``start_dim`` to ``end_dim`` as one.

@@ -3,6 +3,8 @@
 from ..ops.folding import fold, unfold
 from .module import Module
 
+__all__ = ("Unfold", "Fold")
+
 
 class Unfold(Module):
     """The windows of [N,C,H,W] as columns [N,C*K,L]; see ``nn.functional.unfold``."""

@@ -5,6 +5,8 @@ import warnings
 from ..ops.batch_normalization import instance_norm
 from .batchnorm import _NormBase
 
+__all__ = ("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d")
+
 
 class _InstanceNorm(_NormBase):
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of a channel of a sample."""

@@ -8,6 +8,12 @@ from . import batchnorm, conv, instancenorm
 from .linear import Linear
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
+__all__ = (
+    *("LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d"),
+    *("LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d"),
+    *("LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear"),
+)
+
 
 class LazyModuleMixin:
     """For a module whose parameters get their shape in ``initialize_parameters``, from the first input.

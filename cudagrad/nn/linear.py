@@ -11,6 +11,8 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ("Identity", "Linear", "Bilinear")
+
 
 def uninitialised(shape, device=None, dtype=None):
     """A parameter of this shape whose values are still to come."""

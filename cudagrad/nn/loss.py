@@ -12,6 +12,14 @@ from .adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from .linear import Linear
 from .module import Module
 
+__all__ = (
+    *("L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "PoissonNLLLoss", "GaussianNLLLoss", "KLDivLoss"),
+    *("BCELoss", "BCEWithLogitsLoss", "NLLLoss", "NLLLoss2d", "CrossEntropyLoss", "LinearCrossEntropyOptions"),
+    *("LinearCrossEntropyLoss", "CTCLoss", "HingeEmbeddingLoss", "SoftMarginLoss", "CosineEmbeddingLoss"),
+    *("MarginRankingLoss", "MultiMarginLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss"),
+    *("TripletMarginLoss", "TripletMarginWithDistanceLoss"),
+)
+
 
 class _Loss(Module):
     """What losses share: ``reduction`` 'mean', 'sum' or 'none', or PyTorch's deprecated pair of flags."""

@@ -12,6 +12,8 @@ from .module_tree import Tree
 from .parameter import Buffer, Parameter
 from .registry import Registry
 
+__all__ = ("Module",)
+
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 _HOOKS = (
     *("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs"),

@@ -9,6 +9,8 @@ from . import init
 from .linear import uninitialised
 from .module import Module
 
+__all__ = ("LayerNorm", "RMSNorm", "GroupNorm", "LocalResponseNorm", "CrossMapLRN2d")
+
 
 def _shape_of(normalized_shape):
     return (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)

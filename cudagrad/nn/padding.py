@@ -4,6 +4,12 @@ from ..ops.padding import pad
 from .conv import ntuple
 from .module import Module
 
+__all__ = (
+    *("ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"),
+    *("ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d"),
+    *("ReplicationPad3d", "CircularPad1d", "CircularPad2d", "CircularPad3d"),
+)
+
 
 class _Pad(Module):
     """Pads the last ``_axes`` axes by ``_mode``; ``padding``: widths as for ``nn.functional.pad``, or one for all."""

@@ -6,6 +6,8 @@ from ..backend import empty
 from ..core.tensor import Tensor, wrap
 from ..dtypes import get_default_dtype
 
+__all__ = ("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer")
+
 _TensorMeta = type(Tensor)
 
 

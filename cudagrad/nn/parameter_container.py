@@ -8,6 +8,8 @@ from .container import pairs, position
 from .module import Module, typename
 from .parameter import Parameter
 
+__all__ = ("ParameterList", "ParameterDict")
+
 
 def _as_parameter(value):
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value

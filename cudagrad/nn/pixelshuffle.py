@@ -3,6 +3,8 @@
 from ..ops.pixels import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from .module import Module
 
+__all__ = ("PixelShuffle", "PixelUnshuffle", "ChannelShuffle")
+
 
 class PixelShuffle(Module):
     """[*,C*r*r,H,W] -> [*,C,H*r,W*r], r = ``upscale_factor``; see ``nn.functional.pixel_shuffle``."""

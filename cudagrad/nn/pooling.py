@@ -4,6 +4,13 @@ from ..ops import adaptive_pooling, average_pooling, fractional_pooling, max_poo
 from .conv import ntuple
 from .module import Module
 
+__all__ = (
+    *("MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "AvgPool1d"),
+    *("AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d"),
+    *("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d"),
+    "AdaptiveMaxPool3d",
+)
+
 
 class _MaxPool(Module):
     """The largest element of each window; ``stride`` is ``kernel_size`` by default."""

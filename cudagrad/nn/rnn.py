@@ -13,6 +13,8 @@ from .linear import uninitialised
 from .module import Module
 from .utils.rnn import PackedSequence
 
+__all__ = ("RNNBase", "RNN", "LSTM", "GRU")
+
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 

@@ -9,6 +9,8 @@ from .linear import uninitialised
 from .module import Module
 from .rnn import autocasting, zeros
 
+__all__ = ("RNNCellBase", "RNNCell", "LSTMCell", "GRUCell")
+
 
 class RNNCellBase(Module):
     """What the cells share: weight_ih [G*H,I], weight_hh [G*H,H], bias_ih and bias_hh [G*H] or None."""

@@ -7,6 +7,8 @@ from .linear import uninitialised
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ("Embedding", "EmbeddingBag")
+
 
 def _padding(padding_idx, rows):
     """``padding_idx`` counted from the front."""

@@ -2,6 +2,8 @@
 
 from .batchnorm import _BatchNorm
 
+__all__ = ("SyncBatchNorm",)
+
 
 class SyncBatchNorm(_BatchNorm):
     """As BatchNorm for any number of spatial axes; within one process the batch is the process's own.

@@ -13,6 +13,11 @@ from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
 
+__all__ = (
+    *("TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerDecoder"),
+    "Transformer",
+)
+
 _ACTIVATIONS = {"relu": relu, "gelu": gelu}
 
 

@@ -3,6 +3,8 @@
 from ..ops.resample import interpolate
 from .module import Module
 
+__all__ = ("Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d")
+
 
 class Upsample(Module):
     """``nn.functional.interpolate`` as a layer.

@@ -1,33 +1,4 @@
 """The path ``torch.nn.modules.activation``."""
 
-from ..activation import (  # noqa: F401
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Hardshrink,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    RReLU,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softmax2d,
-    Softmin,
-    Softplus,
-    Softshrink,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-    Threshold,
-)
-from ..attention import MultiheadAttention, NonDynamicallyQuantizableLinear  # noqa: F401
+from ..activation import *
+from ..attention import MultiheadAttention, NonDynamicallyQuantizableLinear

@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.adaptive``."""
 
-from ..adaptive import AdaptiveLogSoftmaxWithLoss  # noqa: F401
+from ..adaptive import *

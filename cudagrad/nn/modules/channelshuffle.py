@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.channelshuffle``."""
 
-from ..pixelshuffle import ChannelShuffle  # noqa: F401
+from ..pixelshuffle import ChannelShuffle

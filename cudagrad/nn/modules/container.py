@@ -1,4 +1,4 @@
 """The path ``torch.nn.modules.container``."""
 
-from ..container import Container, ModuleDict, ModuleList, Sequential  # noqa: F401
-from ..parameter_container import ParameterDict, ParameterList  # noqa: F401
+from ..container import *
+from ..parameter_container import *

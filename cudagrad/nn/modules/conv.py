@@ -1,6 +1,6 @@
 """The path ``torch.nn.modules.conv``."""
 
-from ..conv import (  # noqa: F401
+from ..conv import (
     Conv1d,
     Conv2d,
     Conv3d,
@@ -10,7 +10,7 @@ from ..conv import (  # noqa: F401
     _ConvNd,
     _ConvTransposeNd,
 )
-from ..lazy import (  # noqa: F401
+from ..lazy import (
     LazyConv1d,
     LazyConv2d,
     LazyConv3d,

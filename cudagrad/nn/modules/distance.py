@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.distance``."""
 
-from ..distance import CosineSimilarity, PairwiseDistance  # noqa: F401
+from ..distance import *

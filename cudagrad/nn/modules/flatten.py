@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.flatten``."""
 
-from ..flatten import Flatten, Unflatten  # noqa: F401
+from ..flatten import *

@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.fold``."""
 
-from ..fold import Fold, Unfold  # noqa: F401
+from ..fold import *

@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.lazy``."""
 
-from ..lazy import LazyModuleMixin  # noqa: F401
+from ..lazy import LazyModuleMixin

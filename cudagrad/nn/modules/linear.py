@@ -1,5 +1,5 @@
 """The path ``torch.nn.modules.linear``."""
 
-from ..attention import NonDynamicallyQuantizableLinear  # noqa: F401
-from ..lazy import LazyLinear  # noqa: F401
-from ..linear import Bilinear, Identity, Linear  # noqa: F401
+from ..attention import NonDynamicallyQuantizableLinear
+from ..lazy import LazyLinear
+from ..linear import *

@@ -1,7 +1,7 @@
 """The path ``torch.nn.modules.module``: Module and the hooks that hold for all modules."""
 
-from ..module import Module  # noqa: F401
-from ..module_hooks import (  # noqa: F401
+from ..module import *
+from ..module_hooks import (
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -11,4 +11,4 @@ from ..module_hooks import (  # noqa: F401
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ..module_state import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys  # noqa: F401
+from ..module_state import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys

@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.pixelshuffle``."""
 
-from ..pixelshuffle import PixelShuffle, PixelUnshuffle  # noqa: F401
+from ..pixelshuffle import PixelShuffle, PixelUnshuffle

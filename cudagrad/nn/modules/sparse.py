@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.sparse``."""
 
-from ..sparse import Embedding, EmbeddingBag  # noqa: F401
+from ..sparse import *

@@ -1,9 +1,3 @@
 """The path ``torch.nn.modules.transformer``."""
 
-from ..transformer import (  # noqa: F401
-    Transformer,
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
+from ..transformer import *

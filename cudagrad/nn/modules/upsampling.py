@@ -1,3 +1,3 @@
 """The path ``torch.nn.modules.upsampling``."""
 
-from ..upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d  # noqa: F401
+from ..upsampling import *
