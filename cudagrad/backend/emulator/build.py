@@ -20,10 +20,12 @@ OPTIONS = (
     "-fPIC",
     "-fvisibility=hidden",
     "-ffp-contract=off",
+    "-fno-threadsafe-statics",  # g++ guards a __shared__ array of halves as if it had something to construct
     "-Wno-unknown-pragmas",
 )
 # CUDA's spelling of dynamic shared memory, which is no C++: plain sources have it, those of kernels/ a macro.
 _DYNAMIC = re.compile(r"extern\s+__shared__\s+(?:__align__\(\d+\)\s*)?([\w ]+?)\s+(\w+)\s*\[\s*\]")
+RUNTIME = ("runtime.cpp", "memory.cpp", "tensor.cpp")
 # The race detector's instrumentation with callbacks of our own in check.cpp; its library is never loaded.
 CHECKED = ("-fsanitize=thread",)
 
@@ -50,7 +52,7 @@ def compiler():
 def library(source, entries, macros, check, extra=()):
     """The path of the built ``source`` (a Path) with a launcher for each of ``entries``."""
     flags = [*_options(), *extra, "-DCG_EMULATED", *(f"-D{k}={v}" for k, v in macros)]
-    parts = [_object("runtime.cpp", check, extra), *([_object("check.cpp", check, extra)] if check else [])]
+    parts = [_object(file, check, extra) for file in (*RUNTIME, *(["check.cpp"] if check else []))]
     places = [kernels_path(), HERE]
     stub = "".join(_launcher(e) for e in entries)
     text = f'#include "cuda_emulated.h"\n{_included(source)}{stub}'
@@ -98,7 +100,7 @@ def _launcher(entry):
 def _refuse_hidden(made, source):
     """RuntimeError for a ``__shared__`` array in a template: g++ drops its section, so nothing would watch it."""
     told = subprocess.run(["nm", "-C", str(made)], capture_output=True, text=True).stdout
-    hidden = re.findall(r" [bBC] (.+)", told)
+    hidden = re.findall(r" [bBC] (?!guard variable for )(.+)", told)
     if hidden:
         raise RuntimeError(
             f"{Path(source).name}: {hidden[0]} is a __shared__ array of a template function, which g++ cannot place; "

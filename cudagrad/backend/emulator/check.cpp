@@ -16,6 +16,7 @@ struct Access {  // who = 0: none
 struct Cell {  // of one byte
   Access written, read, read_too;  // of concurrent readers two are enough: one of them is not the writer
   bool known, atomic, was_read, was_written;
+  bool copying;  // a cp.async, the last writer, has not landed
 };
 
 struct Group {  // what the lanes of one warp do at one instruction
@@ -62,6 +63,10 @@ bool ordered(const Access& before, const Access& now) {
 
 void look(Memory& m, char* at, const Access& now, bool writes, bool atomic) {
   Cell& c = m.cells[at - m.start];
+  if (c.copying)
+    fail_at((void*)(base + now.pc),
+            "%s: byte %td is %s while the cp.async at @%x@ of thread %u is under way: its thread has not waited for its group",
+            m.name, at - m.start, writes ? "written" : "read", c.written.pc, (c.written.who - 1) % 1024);
   if (!writes || atomic) {
     if (!c.known)
       fail_at((void*)(base + now.pc), "read of uninitialised %s, byte %td: nothing has written it", m.name, at - m.start);
@@ -134,12 +139,16 @@ void count_shared(const Group& g, Line& line) {
   }
 }
 
+Access now_at(void* pc) {
+  return {block_number * 1024 + self->number + 1, block_epoch, self->warp_epoch, (uint32_t)((uintptr_t)pc - base)};
+}
+
 void access(void* pc, const void* address, size_t bytes, bool writes, bool atomic) {
   if (!self) return;
   char* at = (char*)address;
   Memory* m = memory_of(at);
   if (!m) return;  // a thread's own stack, or a constant
-  const Access now{block_number * 1024 + self->number + 1, block_epoch, self->warp_epoch, (uint32_t)((uintptr_t)pc - base)};
+  const Access now = now_at(pc);
   if (at < m->start || at + bytes > m->end)
     fail_at(pc, "out of bounds: %zu bytes at byte %td of %s, which has %td", bytes, at - m->start, m->name, m->end - m->start);
   if (bytes <= 16 && (uintptr_t)at % bytes)
@@ -187,6 +196,20 @@ void check_block_end() {
 }
 
 void check_access(void* pc, const void* at, size_t bytes, bool writes, bool atomic) { access(pc, at, bytes, writes, atomic); }
+
+void check_started(void* pc, const void* to, size_t bytes) {
+  access(pc, to, bytes, true, false);
+  Memory* m = memory_of((const char*)to);
+  for (size_t k = 0; k < bytes; ++k) m->cells[(char*)to + k - m->start].copying = true;
+}
+
+void check_landed(void* pc, const void* to, size_t bytes) {
+  Memory* m = memory_of((const char*)to);
+  for (size_t k = 0; k < bytes; ++k) {
+    m->cells[(char*)to + k - m->start].copying = false;
+    look(*m, (char*)to + k, now_at(pc), true, false);
+  }
+}
 
 void check_free() {
   for (size_t i = 2; i < memories.size(); ++i) {

@@ -74,8 +74,6 @@ using Execute = void (*)(unsigned mask, void** posted);
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void barrier(Site site);
 void collect(Site site, unsigned mask, void* posted, Execute execute);
-uint4 load16(const void* from);
-void store16(void* to, uint4 value);
 void note_atomic(void* pc, void* at, size_t bytes);
 
 enum Kind { TO, UP, DOWN, XOR };
@@ -264,6 +262,8 @@ inline V __ldg(const V* at) {
   return *at;
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline float __uint_as_float(unsigned bits) { return cg::of_bits(bits); }
+inline unsigned __float_as_uint(float x) { return cg::bits_of(x); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (uint64_t)a * b >> 32; }
 
 // The launch's dynamic shared memory as an array of `type`, which CUDA spells with extern.

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 # Helpers that a report looks through, to the line of the kernel that called them.
-_SHARED = ("common.cuh", "ptx.cuh", "cuda_emulated.h")
+_SHARED = ("common.cuh", "ptx.cuh", "cuda_emulated.h", "special.h")
 
 
 def of(library, offsets):

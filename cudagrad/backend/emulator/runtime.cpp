@@ -61,10 +61,15 @@ void* map(size_t bytes) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
+bool same(const Site& a, const Site& b) {
+  return a.line == b.line && (a.file == b.file || !strcmp(a.file, b.file)) && (a.what == b.what || !strcmp(a.what, b.what));
+}
+
 void to_scheduler() { cg_switch(&self->stack_pointer, scheduler); }
 
 void run_thread() {
   launch->call(kernel_arguments);
+  copies_thread_end();
   self->state = DONE;
   ++done;
   to_scheduler();
@@ -99,6 +104,8 @@ bool stage(Region& r, const Argument& a) {
   return true;
 }
 
+}  // namespace
+
 void describe(const void* at, char* text, size_t bytes) {
   for (int i = 0; i < region_count; ++i) {
     Region& r = regions[i];
@@ -118,14 +125,16 @@ void describe(const void* at, char* text, size_t bytes) {
     snprintf(text, bytes, "address %p, which is no array's", at);
 }
 
+namespace {
+
 void on_fault(int number, siginfo_t* info, void* context) {
   char where[256];
   describe(info->si_addr, where, sizeof where);
-  void* pc = nullptr;
+  void* pc = accessing;
 #if defined(__x86_64__)
-  pc = (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+  if (!pc) pc = (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
-  pc = (void*)((ucontext_t*)context)->uc_mcontext.pc;
+  if (!pc) pc = (void*)((ucontext_t*)context)->uc_mcontext.pc;
 #endif
   fail_at(pc, "%s: %s", number == SIGFPE ? "integer division by zero" : "illegal access", number == SIGFPE ? "" : where);
 }
@@ -217,6 +226,7 @@ void start_block(unsigned number) {
   if (launch->shared_bytes) memset(dynamic_shared, 0xff, launch->shared_bytes);
   done = at_barrier = 0;
   block_epoch = 1;
+  copies_block();
   memset(warps, 0, sizeof warps);
   for (int i = 0; i < count; ++i) {
     Thread& t = threads[i];
@@ -290,7 +300,7 @@ void fail_at(void* pc, const char* format, ...) {
 
 void barrier(Site site) {
   for (int i = 0; at_barrier && i < count; ++i)
-    if (threads[i].state == WAITS_BLOCK && (threads[i].site.line != site.line || strcmp(threads[i].site.file, site.file)))
+    if (threads[i].state == WAITS_BLOCK && !same(threads[i].site, site))
       fail("__syncthreads at %s:%d, while thread %d waits in the one at %s:%d: all threads of a block must meet at the same one",
            site.file, site.line, i, threads[i].site.file, threads[i].site.line);
     else if (threads[i].state == WAITS_BLOCK)
@@ -330,7 +340,7 @@ void collect(Site site, unsigned mask, void* posted, Execute execute) {
   for (int lane = 0; lane < 32; ++lane) {
     if (!(mask >> lane & 1)) continue;
     const Thread& t = lanes[lane];
-    if (t.mask != mask || t.site.line != site.line || strcmp(t.site.file, site.file))
+    if (t.mask != mask || !same(t.site, site))
       fail("%s at %s:%d with mask %08x, while lane %d waits in %s at %s:%d with mask %08x: they would wait for ever",
            site.what, site.file, site.line, mask, lane, t.site.what, t.site.file, t.site.line, t.mask);
     operands[lane] = t.posted;
@@ -347,22 +357,6 @@ void sync_warp(Site site, unsigned mask) {
     if (mask == warps[self->warp].exist)
       for (Thread* t = &threads[self->warp * 32], *end = t + 32; t < end; ++t) ++t->warp_epoch;
   });
-}
-
-__attribute__((noinline)) uint4 load16(const void* from) {
-  void* pc = __builtin_return_address(0);
-  if ((uintptr_t)from % 16) fail_at(pc, "a 16-byte load from an address that is %d past a multiple of 16", (int)((uintptr_t)from % 16));
-  check_access(pc, from, 16, false, false);
-  uint4 value;
-  memcpy(&value, from, 16);
-  return value;
-}
-
-__attribute__((noinline)) void store16(void* to, uint4 value) {
-  void* pc = __builtin_return_address(0);
-  if ((uintptr_t)to % 16) fail_at(pc, "a 16-byte store to an address that is %d past a multiple of 16", (int)((uintptr_t)to % 16));
-  check_access(pc, to, 16, true, false);
-  memcpy(to, &value, 16);
 }
 
 void note_atomic(void* pc, void* at, size_t bytes) { check_access(pc, at, bytes, true, true); }
@@ -388,6 +382,8 @@ void check_launch() {}
 void check_block() {}
 void check_block_end() {}
 void check_access(void*, const void*, size_t, bool, bool) {}
+void check_started(void*, const void*, size_t) {}
+void check_landed(void*, const void*, size_t) {}
 void check_free() {}
 #endif
 

@@ -49,15 +49,26 @@ extern Region* regions;
 extern int region_count;
 extern unsigned block_epoch, block_number;
 extern char *dynamic_end, *static_start, *static_end;
+extern void* accessing;  // the code address in the kernel for which memory.cpp makes an access; null outside of one
 
 uintptr_t offset_of(void* pc);
 [[noreturn]] void fail_at(void* pc, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+// The name of the array or the shared memory that holds an address, for a report.
+void describe(const void* at, char* text, size_t bytes);
+bool in_shared(const void* at, size_t bytes);
+
+// memory.cpp's part: what becomes of a thread's asynchronous copies when a block starts and when the thread returns.
+void copies_block();
+void copies_thread_end();
 
 // The checker's part; nothing happens in a build without CG_CHECK.
 void check_launch();
 void check_block();
 void check_block_end();
 void check_access(void* pc, const void* at, size_t bytes, bool writes, bool atomic);
+void check_started(void* pc, const void* to, size_t bytes);  // an asynchronous write that may land from now on ...
+void check_landed(void* pc, const void* to, size_t bytes);   // ... and has landed now
 void check_free();
 
 }  // namespace cg
