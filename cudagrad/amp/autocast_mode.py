@@ -17,6 +17,7 @@ FULL |= {"binary_cross_entropy_each", "binary_cross_entropy_of_logits", "ctc_neg
 FULL_ON_CPU = {"determinant", "sign_and_log", "matrix_inverse", "solve_matrices", "all_of_svd", "hermitian_eigen"}
 FULL_ON_CPU |= {"general_eigen", "reduced_qr", "cholesky_lower", "pseudo_inverse"}
 FULL_ON_CUDA = {"softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm", "cumsum", "cumprod", "vector_norm"}
+FULL_ON_CUDA |= {"add_layer_norm", "add_rms_norm"}
 FULL_ON_CUDA |= {"exp", "expm1", "log", "log10", "log1p", "log2", "power", "power_number", "reciprocal", "rsqrt"}
 FULL_ON_CUDA |= {"sinh", "cosh", "tan", "acos", "asin", "erfinv", "sum", "logsumexp", "apply_taps"}
 _LISTS = {"cpu": (LOW, FULL | FULL_ON_CPU), "cuda": (LOW | LOW_ON_CUDA, FULL | FULL_ON_CUDA)}

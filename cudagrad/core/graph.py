@@ -152,8 +152,9 @@ def saved_values(op, k, as_tensors=True):
         values[op.tensors[0]] = list(saved[: len(k.edges)])
         saved, tensors = saved[-1:] if "out" in tensors else (), [t for t in tensors if t == "out"]
     values.update(zip(tensors, saved))
-    if "out" in values:
-        values["out"] = _output(values["out"], k, k)
+    for i, name in enumerate(op.names):
+        if name in values:
+            values[name] = _output(values[name], k, k if op.outputs == 1 else pick(k, i, op.outputs))
     if as_tensors:
         return values
     return {name: _arrays(value) for name, value in values.items()}
@@ -275,12 +276,17 @@ def plain_outputs(outs, like):
     return tuple(wrap(keep(d, like)) for d in outs)
 
 
-def picked_outputs(outs, like, k):
-    """The tensors of a several-output op; each floating one gets a node that stands for its place."""
+def picked_outputs(outs, like, k, kept):
+    """The tensors of a several-output op; each floating one gets a node that stands for its place.
+
+    Those at the places ``kept``, which the node saves, share its version counter.
+    """
     made = []
     for i, t in enumerate(plain_outputs(outs, like)):
         if t.dtype.category >= 2:
             t.node = pick(k, i, len(outs))
+        if i in kept:
+            t.version = k.counter
         made.append(t)
     return tuple(made)
 

@@ -37,7 +37,8 @@ def op(**declared):
     view        the output shares the input's memory
     inline      the forward as an infix expression over the tensors' names, for the hottest ops
     ufunc       the NumPy ufunc that does what the forward does, for writing into the first tensor's own memory
-    outputs     the count of outputs of an op that has several (the formula's ``g`` is then a list)
+    outputs     the count of outputs of an op that has several (the formula's ``g`` is then a list), or their names,
+                by which formulas may ask for one as for ``out``
     holomorphic False where the formula itself conjugates (abs, real): by default the tape does, for complex inputs
     explain     ``explain(error, *arrays, **options)``: the exception to raise for one that the forward raised
     node        PyTorch's name of the node, without Backward0, where it is not the op's name in camel case
@@ -96,7 +97,8 @@ class Op:
         self.mixed = mixed
         self.broadcast = bool(promote) if broadcast is None else broadcast
         self.floating, self.wide, self.view, self.holomorphic = floating, wide, view, holomorphic
-        self.outputs, self.extras = outputs, tuple(extras)
+        self.names = outputs if isinstance(outputs, tuple) else ("out",) if outputs == 1 else ()
+        self.outputs, self.extras = len(self.names) or outputs, tuple(extras)
         self.formulas, self.joint, self.fused, self.adds = formulas, joint, fused, adds
         self.node_name = (node or "".join(part.capitalize() for part in self.name.split("_"))) + "Backward0"
         self.diff = self.tensors if joint else tuple(t for t in self.tensors if t in formulas)
@@ -116,10 +118,11 @@ class Op:
 
     def _check(self):
         """Every formula asks only for what the tape can give it; said at import, not in the tenth epoch."""
-        taken = (_CALL_NAMES | _RULE_NAMES if self.diff else _CALL_NAMES) & {*self.tensors, *self.options}
+        named = {*self.tensors, *self.options, *(self.names if self.outputs > 1 else ())}
+        taken = (_CALL_NAMES | _RULE_NAMES if self.diff else _CALL_NAMES) & named
         if taken:
             raise TypeError(f"{self.name}: {', '.join(taken)} would hide a name that the generated code uses")
-        values = {"m", "g", "out", "needs", *self.tensors, *self.options, *(t + "_shape" for t in self.tensors)}
+        values = {"m", "g", "needs", *self.names, *self.tensors, *self.options, *(t + "_shape" for t in self.tensors)}
         for name, formula in self.formulas.items():
             if name not in self.tensors:
                 raise TypeError(f"{self.name}: {name} is no tensor of this op; it has {', '.join(self.tensors)}")

@@ -39,9 +39,9 @@ def _provide(op):
 
 
 def saves(op):
-    """What the tape keeps of a call: names of tensors (with "out" last), and names of shapes, options and extras."""
+    """What the tape keeps of a call: names of tensors (outputs last), and names of shapes, options and extras."""
     asked = [a for f in _formulas(op) for a in asks(f)]
-    tensors = [t for t in op.tensors if t in asked] + (["out"] if "out" in asked else [])
+    tensors = [t for t in (*op.tensors, *op.names) if t in asked]
     attrs = [t + "_shape" for t in op.tensors if t + "_shape" in asked] + [o for o in op.options if o in asked]
     if op.adds and "x_shape" not in attrs:
         attrs.insert(0, op.tensors[0] + "_shape")
@@ -246,7 +246,8 @@ def _results(op):
     lines += [f"    return plain_outputs(d, {first})"]
     if not op.diff:
         return lines
-    return lines + _record(op) + [f"return picked_outputs(d, {first}, k)"]
+    kept = tuple(i for i, name in enumerate(op.names) if name in saves(op)[0])
+    return lines + _record(op) + [f"return picked_outputs(d, {first}, k, {kept})"]
 
 
 def _nodes(op):
@@ -272,7 +273,9 @@ def _record(op):
         lines += [f"k.saved = ({''.join(_kept(op, s) + ', ' for s in tensors)})"]
     if attrs:
         lines += [f"k.attrs = ({''.join(_attr(op, a) + ', ' for a in attrs)})"]
-    lines += ["k.counter = t.version = [0, 0, None, ()]"] if "out" in tensors and not op.view else ["k.counter = None"]
+    counted = any(name in tensors for name in op.names) and not op.view
+    counters = "k.counter = t.version" if op.outputs == 1 else "k.counter"
+    lines += [f"{counters} = [0, 0, None, ()]"] if counted else ["k.counter = None"]
     lines += ["k.g = k.hooks = None", "k.own = False", "k.seq = tick()"]
     lines += [
         "f = frame(1)",
@@ -301,7 +304,7 @@ def _undo_broadcast(op):
 
 def _kept(op, name):
     """The expression that saves a tensor: itself if one of the formulas that ask for it will run."""
-    value = "d" if name == "out" else name
+    value = name if name in op.tensors else "d" if op.outputs == 1 else f"d[{op.names.index(name)}]"
     if op.joint or op.fused or len(op.diff) < 2:
         return value
     wanting = [t for t in op.diff if name in asks(op.formulas[t])]
@@ -337,7 +340,7 @@ def rule_text(op):
     elif tensors:
         lines += [f"{', '.join(tensors)}{',' if len(tensors) == 1 else ''} = saved"]
         lines += ["if LASTWRITE[0] < k.seq:", "    check_saved(k)"]
-        lines += [f"{t} = {t}.array if {t} is not None else None" for t in tensors if t != "out"]
+        lines += [f"{t} = {t}.array if {t} is not None else None" for t in tensors if t not in op.names]
     if attrs:
         lines += [f"{', '.join(attrs)}{',' if len(attrs) == 1 else ''} = k.attrs"]
     lines += [f"m = M[{_class_of(op)}]"] if _first_order_asks(op, "m") else []
@@ -424,8 +427,10 @@ def _send_joint(op):
         lines += [f"needs = ({', '.join(flags)},)"]
     lines += [f"ds = {_rule_of(op)}({_ask(op, formula)})", "after = None"]
     for i, t in enumerate(op.diff):
-        body = [f"d = ds[{op.tensors.index(t)}]", *_accumulate(t, i)]
-        lines += [f"if n_{t} is not None:"] + ["    " + line for line in body]
+        body, adding = [f"d = ds[{op.tensors.index(t)}]"], _accumulate(t, i)
+        if op.outputs > 1:  # an input of outputs that have no gradient has none
+            adding = ["if d is not None:"] + ["    " + line for line in adding]
+        lines += [f"if n_{t} is not None:"] + ["    " + line for line in body + adding]
     return lines + ["return after"]
 
 

@@ -58,22 +58,29 @@ def _drop(xp, x, out, p, seed, offset, scale):
         xp.multiply(x[piece], times, out=out[piece])
 
 
-def _call(input, p, scale, dims=None):
-    """``dropped`` with the next random numbers of the device's default generator."""
+def drawn(input):
+    """Seed and offset of the next random numbers of the default generator of ``input``'s device."""
     if input.dtype.category < 2:
         first = f"result type Float can't be cast to the desired output type {input.dtype.legacy}"
         raise RuntimeError(
             errors.text(first, f"dropout got {input.dtype} {tuple(input.shape)}", "need a floating dtype")
         )
-    seed, offset = generator_of(input.device).draw()
+    return generator_of(input.device).draw()
+
+
+def _call(input, p, scale, dims=None):
+    """``dropped`` with the next random numbers of the device's default generator."""
+    seed, offset = drawn(input)
     return dropped(input, p=float(p), seed=seed, offset=offset, scale=scale, dims=dims)
 
 
-def _scale(p):
+def scale_of(p):
+    """What makes up for the share ``p`` that is dropped."""
     return 1 / (1 - p) if p != 1 else 0.0
 
 
-def _check(input, p, error=ValueError):
+def check_probability(input, p, error=ValueError):
+    """Raise where ``input`` is no tensor or ``p`` not in [0, 1]."""
     if not isinstance(input, Tensor):
         raise not_tensor(TABLE["dropped"], input)
     if not 0 <= p <= 1:
@@ -95,8 +102,8 @@ def dropout(input, p=0.5, training=True):
     >>> dropout(ones(3), 1.0)
     tensor([0., 0., 0.])
     """
-    _check(input, p)
-    return _call(input, p, _scale(p)) if training and p != 0 else input
+    check_probability(input, p)
+    return _call(input, p, scale_of(p)) if training and p != 0 else input
 
 
 def _features(input, p, training):
@@ -105,7 +112,7 @@ def _features(input, p, training):
         return input
     if input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return _call(input, p, _scale(p), 2)
+    return _call(input, p, scale_of(p), 2)
 
 
 @takes_inplace
@@ -115,14 +122,14 @@ def dropout1d(input, p=0.5, training=True):
     Shapes      [N,C,T] or [C,T]
     Raises      RuntimeError for another number of axes, ValueError where p is not in [0, 1]
     """
-    _check(input, p)
+    check_probability(input, p)
     if input.ndim not in (2, 3):
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to "
             "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
             "batch dimension (i.e. 2D or 3D inputs)."
         )
-    return _call(input, p, _scale(p), 2 if input.ndim == 3 else 1) if training and p != 0 else input
+    return _call(input, p, scale_of(p), 2 if input.ndim == 3 else 1) if training and p != 0 else input
 
 
 def _warn_ndim(name, input, spatial):
@@ -142,7 +149,7 @@ def dropout2d(input, p=0.5, training=True):
     Shapes      [N,C,H,W]; [N,C,T] with a warning
     Raises      ValueError where p is not in [0, 1]
     """
-    _check(input, p)
+    check_probability(input, p)
     if input.ndim not in (3, 4):
         _warn_ndim("dropout2d", input, 2)
     if input.ndim == 3:
@@ -163,12 +170,12 @@ def dropout3d(input, p=0.5, training=True):
     Shapes      [N,C,D,H,W] or [C,D,H,W]
     Raises      ValueError where p is not in [0, 1]
     """
-    _check(input, p)
+    check_probability(input, p)
     if input.ndim not in (4, 5):
         _warn_ndim("dropout3d", input, 3)
     if input.ndim != 4:
         return _features(input, p, training)
-    return _call(input, p, _scale(p), 1) if training and p != 0 else input
+    return _call(input, p, scale_of(p), 1) if training and p != 0 else input
 
 
 def _alpha(input, p, training, dims):
@@ -191,7 +198,7 @@ def alpha_dropout(input, p=0.5, training=False):
     Raises      ValueError where p is not in [0, 1]
     Source      Klambauer et al. 2017, arXiv:1706.02515, section 3
     """
-    _check(input, p)
+    check_probability(input, p)
     return _alpha(input, p, training, None)
 
 
@@ -202,7 +209,7 @@ def feature_alpha_dropout(input, p=0.5, training=False):
     Shapes      [N,C,...]
     Raises      ValueError where p is not in [0, 1], RuntimeError for fewer than two axes
     """
-    _check(input, p)
+    check_probability(input, p)
     if training and p != 0 and input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     return _alpha(input, p, training, 2)
@@ -214,7 +221,7 @@ def feature_dropout(input, p, train):
 
     Raises      RuntimeError where p is not in [0, 1], or for fewer than two axes
     """
-    _check(input, p, RuntimeError)
+    check_probability(input, p, RuntimeError)
     return _features(input, p, train)
 
 

@@ -24,7 +24,7 @@ def _rows(x, shape):
     return x.reshape(x.size // length if length else 0, length)
 
 
-def _check_layer(name, input, normalized_shape, **affine):
+def check_layer(name, input, normalized_shape, **affine):
     """``normalized_shape`` as a tuple, after PyTorch's checks."""
     if not isinstance(input, Tensor):
         raise not_tensor(TABLE[name], input)
@@ -54,11 +54,12 @@ def _check_layer(name, input, normalized_shape, **affine):
 
 
 def _prepare_layer(input, normalized_shape, weight=None, bias=None, eps=1e-5):
-    shape = _check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    shape = check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     return input, weight, bias, shape, eps
 
 
-def _layer_gradients(m, g, x, w, needs, shape, eps):
+def layer_gradients(m, g, x, w, needs, shape, eps):
+    """The gradients by x, weight and bias in terms of ops; of the latter two where ``needs`` says so."""
     last = tuple(range(len(x.shape) - len(shape), len(x.shape)))
     first = tuple(range(len(x.shape) - len(shape)))
     dx, h = standardised_gradients(m, g, x, w, last, eps)
@@ -66,13 +67,14 @@ def _layer_gradients(m, g, x, w, needs, shape, eps):
     return dx, dw, m.sum(g, dim=first, keepdim=False) if needs[2] else None
 
 
-def _layer_fused(xp, g, x, w, needs, shape, mean, rstd):
+def layer_fused(xp, g, x, w, needs, shape, mean, rstd):
+    """The same on arrays, from the means and spreads of the forward."""
     flat = None if w is None else w.reshape(-1)
     dx, dw, db = rowwise.layer_backward(xp, _rows(g, shape), _rows(x, shape), flat, mean, rstd, needs)
     return reshaped(dx, x.shape, x), reshaped(dw, shape, w), reshaped(db, shape, w)
 
 
-@op(prepare=_prepare_layer, joint=_layer_gradients, fused=_layer_fused, extras=("mean", "rstd"), node="NativeLayerNorm")
+@op(prepare=_prepare_layer, joint=layer_gradients, fused=layer_fused, extras=("mean", "rstd"), node="NativeLayerNorm")
 def layer_norm(xp, x, w=None, b=None, *, shape, eps):
     """(x - mean) / sqrt(var + eps) * w + b, mean and var over the last axes, those of ``normalized_shape``.
 
@@ -92,27 +94,29 @@ def layer_norm(xp, x, w=None, b=None, *, shape, eps):
 
 
 def _prepare_rms(input, normalized_shape, weight=None, eps=None):
-    shape = _check_layer("rms_norm", input, normalized_shape, weight=weight)
+    shape = check_layer("rms_norm", input, normalized_shape, weight=weight)
     if eps is None and input.dtype.category == 2:
         eps = dtypes.finfo(input.dtype).eps
     return input, weight, shape, eps
 
 
-def _rms_gradients(m, g, x, w, needs, shape, eps):
+def rms_gradients(m, g, x, w, needs, shape, eps):
+    """The gradients by x and weight in terms of ops."""
     last = tuple(range(len(x.shape) - len(shape), len(x.shape)))
     dx, h = standardised_gradients(m, g, x, w, last, eps, centre=False)
     first = tuple(range(len(x.shape) - len(shape)))
     return dx, m.sum(g * h, dim=first, keepdim=False) if needs[1] else None
 
 
-def _rms_fused(xp, g, x, w, needs, shape, rstd):
+def rms_fused(xp, g, x, w, needs, shape, rstd):
+    """The same on arrays, from the spreads of the forward."""
     flat = None if w is None else w.reshape(-1)
     g, rows = _rows(g, shape), _rows(x, shape)
     dx, dw, _ = rowwise.layer_backward(xp, g, rows, flat, None, rstd, (*needs, False), centre=False)
     return reshaped(dx, x.shape, x), reshaped(dw, shape, w)
 
 
-@op(prepare=_prepare_rms, joint=_rms_gradients, fused=_rms_fused, extras=("rstd",), node="FusedRmsNorm")
+@op(prepare=_prepare_rms, joint=rms_gradients, fused=rms_fused, extras=("rstd",), node="FusedRmsNorm")
 def rms_norm(xp, x, w=None, *, shape, eps):
     """x / sqrt(mean of x^2 + eps) * w, the mean over the last axes, those of ``normalized_shape``.
 
