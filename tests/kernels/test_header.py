@@ -107,6 +107,14 @@ def test_a_number_too_large_for_its_parameter_is_refused():
         plan_of(entry, {"x": x, "y": x.copy(), "k": 2**31})
 
 
+def test_the_name_of_an_array_that_may_be_null_says_whether_it_is_given():
+    entry = parse("twice.cu", TEXT.replace("2 * N * size_T", "(2 + 3 * s) * N * 4"))["twice"]
+    x = np.ones(10, "f4")
+    given = {"x": x, "y": x.copy(), "k": 1}
+    assert plan_of(entry, given).cost("bytes") == 80
+    assert plan_of(entry, {**given, "s": np.ones((10, 3), "f4")}).cost("bytes") == 200
+
+
 def test_outside_the_limits_the_kernel_declines_and_says_why():
     with pytest.raises(Unfit, match=r"twice: outside its limits \(1 <= N and N < 2\*\*31\) with N = 0"):
         planned(x=np.empty(0, "f4"), y=np.empty(0, "f4"))

@@ -101,6 +101,8 @@ def _sized(entry, given, aligned, processors, pending):
     for p in entry.arrays:
         if p.name not in pending:
             _bind(entry, p, given, letters, types)
+        if p.nullable:
+            letters[p.name] = int(p.name in pending or given.get(p.name) is not None)
     _accumulator(types)
     for letter, dtype in types.items():
         letters["size_" + letter], letters["dtype_" + letter] = dtype.itemsize, dtype
@@ -204,4 +206,4 @@ _LIMITS[np.dtype("?")] = 0, 1
 
 
 def _told(letters):
-    return ", ".join(f"{k} = {v}" for k, v in letters.items() if len(k) == 1)
+    return ", ".join(f"{k} = {v}" for k, v in letters.items() if len(k) == 1 and k.isupper())
