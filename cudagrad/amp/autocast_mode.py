@@ -7,19 +7,26 @@ from ..core.modes import MODE, watching
 from ..core.promote import cast
 from ..core.tensor import Tensor
 
-# Ops that gain from a half dtype and lose little by it, and those that need float32, as PyTorch lists them for each
-# kind of device. What stands in no list follows its inputs: softmax and the norms on the CPU, for one.
+# Ops, and compositions marked `autocasts`, that gain from a half dtype and lose little by it, and those that need
+# float32, as PyTorch lists them for each kind of device. What stands in no list follows its inputs: softmax and the
+# norms on the CPU, for one.
 LOW = {"linear", "linear_relu", "linear_smooth", "mm", "mm_nt", "mm_tn", "bmm", "matmul", "addmm", "prelu", "attention"}
 LOW |= {"convolution", "convolution_transpose", "rnn_layer", "lstm_layer", "gru_layer"}
+LOW |= {"baddbmm", "addbmm"}
 LOW_ON_CUDA = {"mv"}
 FULL = {"squared_error", "bent_distance", "negative_log_likelihood", "cross_entropy_of_classes", "cdist", "prod"}
 FULL |= {"binary_cross_entropy_each", "binary_cross_entropy_of_logits", "ctc_negative_log_likelihood"}
-FULL_ON_CPU = {"determinant", "sign_and_log", "matrix_inverse", "solve_matrices", "all_of_svd", "hermitian_eigen"}
+FULL |= {"l1_loss", "kl_div", "poisson_nll_loss", "cosine_embedding_loss", "hinge_embedding_loss"}
+FULL |= {"margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss", "soft_margin_loss"}
+FULL |= {"triplet_margin_loss", "pdist"}
+FULL_ON_CPU = {"trace", "avg_pool3d", "grid_sample"}
+FULL_ON_CPU |= {"determinant", "sign_and_log", "matrix_inverse", "solve_matrices", "all_of_svd", "hermitian_eigen"}
 FULL_ON_CPU |= {"general_eigen", "reduced_qr", "cholesky_lower", "pseudo_inverse"}
 FULL_ON_CUDA = {"softmax", "log_softmax", "layer_norm", "group_norm", "rms_norm", "cumsum", "cumprod", "vector_norm"}
 FULL_ON_CUDA |= {"add_layer_norm", "add_rms_norm"}
 FULL_ON_CUDA |= {"exp", "expm1", "log", "log10", "log1p", "log2", "power", "power_number", "reciprocal", "rsqrt"}
 FULL_ON_CUDA |= {"sinh", "cosh", "tan", "acos", "asin", "erfinv", "sum", "logsumexp", "apply_taps"}
+FULL_ON_CUDA |= {"softplus", "cosine_similarity", "dist", "renorm", "norm", "normalize"}
 _LISTS = {"cpu": (LOW, FULL | FULL_ON_CPU), "cuda": (LOW | LOW_ON_CUDA, FULL | FULL_ON_CUDA)}
 _LISTS["emulated"] = _LISTS["cuda"]
 _HALVES = {"cpu": (dtypes.bfloat16, dtypes.float16), "cuda": (dtypes.float16, dtypes.bfloat16)}
@@ -67,17 +74,22 @@ class autocast:
         return within
 
     def _watch(self, op, tensors, options, call):
-        low, full = _LISTS[self.device]
-        if not self._enabled or MODE.autocast.get(self.device) is not self:
-            return call(tensors, options)
-        if op.name in low:
-            return call(self._cast_all(tensors, self.fast_dtype), options)
-        if op.name in full:
-            return call(self._cast_all(tensors, dtypes.float32), options)
-        return call(tensors, options)
+        active = MODE.autocast.get(self.device) is self
+        d = self._dtype_for(op.name) if active else None
+        return call(tensors if d is None else type(tensors)(self._cast(t, d) for t in tensors), options)
 
-    def _cast_all(self, tensors, d):
-        return type(tensors)(self._cast(t, d) for t in tensors)
+    def cast_for(self, name, args, kwargs):
+        """The arguments of the composition ``name``, its tensors in the dtype that it runs in."""
+        d = self._dtype_for(name)
+        if d is None:
+            return args, kwargs
+        return [self._cast(a, d) for a in args], {k: self._cast(a, d) for k, a in kwargs.items()}
+
+    def _dtype_for(self, name):
+        low, full = _LISTS[self.device]
+        if not self._enabled:
+            return None
+        return self.fast_dtype if name in low else dtypes.float32 if name in full else None
 
     def _cast(self, t, d):
         if not isinstance(t, Tensor) or t.device.type != self.device or t.dtype is d:

@@ -202,3 +202,16 @@ def _pass_on(op, tensors, options, watchers):
 
 
 SPACE["MODE"] = MODE
+
+
+def autocasts(function):
+    """``function``, a composition of ops that autocast's lists name as one: its tensors are cast before it runs."""
+
+    @functools.wraps(function)
+    def cast_first(*args, **kwargs):
+        for mode in MODE.autocast.values():
+            args, kwargs = mode.cast_for(function.__name__, args, kwargs)
+        return function(*args, **kwargs)
+
+    cast_first.autocasts = True
+    return cast_first

@@ -4,6 +4,7 @@ import functools
 
 from .. import dtypes, errors
 from ..backend import xp_of
+from ..core.modes import autocasts
 from ..core.op import TABLE, op
 from ..core.tensor import wrap
 from .matmul import Unfit, bmm, cannot_multiply, is_low, legacy, mv, rows_of, through_float32, two_dtypes, vector
@@ -271,6 +272,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     return _added("addmv", input, mv(mat, vec), beta, alpha, out)
 
 
+@autocasts
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * sum_b batch1[b] @ batch2[b]: [B,M,K],[B,K,N], input broadcastable to [M,N]."""
     (_, m, k), (_, rows, n) = _batches(batch1, batch2)
@@ -286,6 +288,7 @@ def _batches(batch1, batch2):
     return batch1.shape, batch2.shape
 
 
+@autocasts
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None, out_dtype=None):
     """beta * input + alpha * (batch1[b] @ batch2[b]): [B,M,K],[B,K,N], input broadcastable to [B,M,N]."""
     return _added("baddbmm", input, bmm(batch1, batch2, out_dtype=out_dtype), beta, alpha, out)

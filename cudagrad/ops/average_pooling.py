@@ -2,6 +2,7 @@
 
 import math
 
+from ..core.modes import autocasts
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
@@ -136,6 +137,7 @@ def avg_pool2d(
     return placed("avg_pool2d", _pool("avg_pool2d", 2, input, kernel_size, *options), out)
 
 
+@autocasts
 def avg_pool3d(
     input,
     kernel_size,

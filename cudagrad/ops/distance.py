@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import errors
 from ..backend import xp_of
+from ..core.modes import autocasts
 from ..core.op import op
 from ..core.promote import result_type_of
 from ..core.tensor import wrap
@@ -150,6 +151,7 @@ def _euclid(xp, a, b):
     return xp.sqrt(square, out=square)
 
 
+@autocasts
 def pdist(input, p=2):
     """The p-norm distances of every pair of rows i < j: [N,M] -> [N(N-1)/2].
 
@@ -171,6 +173,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return vector_norm(x1 - x2 + eps, p, dim=max(x1.ndim, x2.ndim) - 1, keepdim=keepdim)
 
 
+@autocasts
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """sum(x1 * x2) / (max(|x1|, eps) * max(|x2|, eps)) over ``dim``.
 

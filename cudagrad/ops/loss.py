@@ -2,6 +2,7 @@
 
 import math
 
+from ..core.modes import autocasts
 from ..core.op import TABLE, op
 from ..core.tensor import Tensor
 from .blocks import blocked, in_blocks
@@ -75,6 +76,7 @@ def _weighted_mean(losses, weight, reduction):
     return losses.sum() / weight.sum() if reduction == "mean" else reduced(losses, reduction)
 
 
+@autocasts
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|.
 
@@ -256,6 +258,7 @@ def _fitted_last(weight, input):
     return weight
 
 
+@autocasts
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log(target) - input): the divergence of the distribution with logarithms ``input`` from ``target``.
 
@@ -281,6 +284,7 @@ def _divergence(input, target, log_target):
     return target.xlogy(target) - target * input
 
 
+@autocasts
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
 ):

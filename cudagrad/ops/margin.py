@@ -1,6 +1,7 @@
 """Losses that ask for a margin: between scores, between labels, between distances."""
 
 from ..backend import xp_of
+from ..core.modes import autocasts
 from ..core.op import TABLE
 from ..core.tensor import wrap
 from .distance import pairwise_distance
@@ -16,6 +17,7 @@ FUNCTIONAL = (
 )
 
 
+@autocasts
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """input where target is 1, max(0, margin - input) where it is -1; both added where it is neither.
 
@@ -26,6 +28,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return reduced(apart + where(target == -1, 0.0, input), reduction)
 
 
+@autocasts
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + e^(-target * input)).
 
@@ -35,6 +38,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return reduced(TABLE["softplus_of"].raw(input * -target), reduction)
 
 
+@autocasts
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, margin - target * (input1 - input2)): target 1 says that input1 should rank higher.
 
@@ -52,6 +56,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 _TINY = 1e-12  # PyTorch adds it to both squared lengths
 
 
+@autocasts
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1, 0 elsewhere; cos of the angle between the rows.
 
@@ -108,6 +113,7 @@ def _check_multi_margin(input, target, p, weight):
         raise RuntimeError("target out of range")
 
 
+@autocasts
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """sum over the other classes c of max(0, margin - input[target] + input[c])^p / C, times weight[target].
 
@@ -130,6 +136,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return reduced(losses.reshape(target.shape) if reduction == "none" else losses, reduction)
 
 
+@autocasts
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """sum over labels y and classes c that are no label of max(0, 1 - (input[y] - input[c])) / C.
 
@@ -192,6 +199,7 @@ def _triplet(distance, anchor, positive, negative, margin, swap):
     return (margin + near - far).clamp(min=0)
 
 
+@autocasts
 def triplet_margin_loss(
     anchor,
     positive,

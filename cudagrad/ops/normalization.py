@@ -1,6 +1,7 @@
 """Normalisation: over the batch, a layer, groups of channels or an instance; by the root mean square or a norm."""
 
 from .. import dtypes
+from ..core.modes import autocasts
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
@@ -199,6 +200,7 @@ def group_norm(xp, x, w=None, b=None, *, groups, eps):
 # ---- by a norm
 
 
+@autocasts
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(norm, eps), the ``p``-norm over ``dim``.
 

@@ -3,6 +3,7 @@
 import numbers
 
 from .. import errors
+from ..core.modes import autocasts
 from ..core.op import op
 from ..core.shape import check_dim
 from ..core.tensor import Tensor
@@ -204,6 +205,7 @@ def linalg_norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
+@autocasts
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The p-norm of all elements or over ``dim``; 'fro' is the 2-norm, 'nuc' the sum of singular values.
 
@@ -232,6 +234,7 @@ def norm_except_dim(v, pow=2, dim=0):
     return vector_norm(v, pow, others, keepdim=True) if others else v.abs()
 
 
+@autocasts
 def trace(input):
     """The sum of the diagonal of a matrix; of integers in int64.
 

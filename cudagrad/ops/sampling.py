@@ -4,6 +4,7 @@ import itertools
 import warnings
 
 from ..backend import xp_of
+from ..core.modes import autocasts
 from ..core.op import TABLE
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor, wrap
@@ -17,6 +18,7 @@ MODES = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
 
 
+@autocasts
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` at the places of ``grid``, whose last axis holds (x, y) or (x, y, z) in [-1, 1], x along the last axis.
 

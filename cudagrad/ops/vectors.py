@@ -3,6 +3,7 @@
 import warnings
 
 from .. import errors
+from ..core.modes import autocasts
 from ..core.op import TABLE, op
 from ..core.promote import promote_all
 from ..core.shape import check_dim
@@ -57,11 +58,13 @@ def cross(xp, x, y, *, dim):
     return xp.stack(rows, axis=dim)
 
 
+@autocasts
 def dist(input, other, p=2):
     """The p-norm of ``input - other``, over all their elements."""
     return vector_norm(sub(input, other), p)
 
 
+@autocasts
 def renorm(input, p, dim, maxnorm, *, out=None):
     """``input`` with each slice along ``dim`` whose p-norm is above ``maxnorm`` scaled down to it.
 

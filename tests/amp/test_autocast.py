@@ -13,7 +13,8 @@ f32, bf16, f64 = cg.float32, cg.bfloat16, cg.float64
 
 @pytest.mark.parametrize("name", ["LOW", "LOW_ON_CUDA", "FULL", "FULL_ON_CPU", "FULL_ON_CUDA"])
 def test_the_lists_name_ops(name):
-    assert not getattr(autocast_mode, name) - set(TABLE)
+    compositions = {n for space in (cg, F) for n in dir(space) if hasattr(getattr(space, n), "autocasts")}
+    assert not getattr(autocast_mode, name) - set(TABLE) - compositions
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,36 @@ def test_the_dtype_of_a_result_on_the_cpu(call, dtype):
     x, h = cg.randn(4, 4), cg.randn(4, 4, dtype=bf16)
     with cg.autocast("cpu"):
         assert call(x, h).dtype is dtype
+
+
+SIGNS = cg.tensor([1.0, -1, 1, -1])
+COMPOSED = {
+    "l1_loss": lambda h: F.l1_loss(h, h),
+    "kl_div": lambda h: F.kl_div(h, h, reduction="sum"),
+    "poisson_nll_loss": lambda h: F.poisson_nll_loss(h, target=h),
+    "cosine_embedding_loss": lambda h: F.cosine_embedding_loss(h, h, SIGNS),
+    "hinge_embedding_loss": lambda h: F.hinge_embedding_loss(h[0], SIGNS),
+    "margin_ranking_loss": lambda h: F.margin_ranking_loss(h[0], h[1], SIGNS),
+    "multi_margin_loss": lambda h: F.multi_margin_loss(h, cg.arange(4)),
+    "multilabel_margin_loss": lambda h: F.multilabel_margin_loss(h, cg.zeros(4, 4, dtype=cg.int64)),
+    "soft_margin_loss": lambda h: F.soft_margin_loss(h, SIGNS),
+    "triplet_margin_loss": lambda h: F.triplet_margin_loss(h, h, h),
+    "trace": cg.trace,
+    "avg_pool3d": lambda h: F.avg_pool3d(h[None, None, None], (1, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_a_composition_that_pytorch_lists_runs_in_float32(name):
+    with cg.autocast("cpu"):
+        assert COMPOSED[name](cg.rand(4, 4, dtype=bf16)).dtype is f32
+
+
+@pytest.mark.parametrize("name", ["baddbmm", "addbmm"])
+def test_batched_products_added_to_something_run_in_a_half_dtype(name):
+    x = cg.randn(2, 4, 4)
+    with cg.autocast("cpu"):
+        assert getattr(cg, name)(x if name == "baddbmm" else x[0], x, x).dtype is bf16
 
 
 def test_gradients_come_back_in_float32_and_a_leafs_cast_is_made_once():
