@@ -53,7 +53,7 @@ _PARTS = {
     "utils",
 }
 _NAMES = {"save": "serialization", "load": "serialization", "autocast": "amp", "GradScaler": "amp"}
-_NAMES |= {"compile": "core.compiling", "is_autocast_enabled": "amp"}
+_NAMES |= {"kernel": "autograd.kernel", "compile": "core.compiling", "is_autocast_enabled": "amp"}
 
 
 def __getattr__(name):

@@ -15,6 +15,9 @@ __all__ = [
 # CUDAGRAD_STRICT=1: an error, instead of the slower path, where a kernel should have run and could not.
 STRICT = os.environ.get("CUDAGRAD_STRICT", "0") == "1"
 
+# CUDAGRAD_DEBUG=1: a user's own kernel is proved on the emulated device at its first call.
+DEBUG = os.environ.get("CUDAGRAD_DEBUG", "0") == "1"
+
 _precision = "highest"
 
 

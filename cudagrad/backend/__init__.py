@@ -87,7 +87,7 @@ def _narrow(result, low):
     return result.astype(low) if getattr(result, "dtype", None) == np.float32 else result
 
 
-def launch(entry, like, **given):
+def launch(entry, like, /, **given):
     """Run a kernel where the array ``like`` lies; of the CPU's arrays, on the same memory, by its emulated build.
 
     ``given`` are its arguments by name, as arrays, numbers and None; a function makes an array from the letters of the

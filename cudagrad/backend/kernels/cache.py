@@ -57,13 +57,7 @@ def built(name, suffix, build):
     path = _whole(kept, pointer, suffix)
     if path is not None:
         return path
-    try:
-        kept.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RuntimeError(
-            f"built kernels are kept in {kept}, which cannot be made ({error.strerror}): name another folder in the "
-            "environment variable CUDAGRAD_CACHE"
-        ) from error
+    _make(kept)
     with tempfile.TemporaryDirectory(dir=kept, prefix="making-") as workplace:
         made = Path(workplace) / ("kernel" + suffix)
         build(made)
@@ -73,6 +67,27 @@ def built(name, suffix, build):
         note.write_text(path.name)
         os.replace(note, pointer)
     return path
+
+
+def write(path, text):
+    """Put ``text`` into a file of the cache, which nobody sees half written.
+
+    Raises      RuntimeError where the folder cannot be made
+    """
+    _make(path.parent)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
+
+
+def _make(kept):
+    try:
+        kept.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RuntimeError(
+            f"built kernels are kept in {kept}, which cannot be made ({error.strerror}): name another folder in the "
+            "environment variable CUDAGRAD_CACHE"
+        ) from error
 
 
 def _whole(kept, pointer, suffix):

@@ -45,6 +45,12 @@ def noting():
         _notes.list = before
 
 
+def note(name, code):
+    """Tell who listens that ``code`` served ``name``."""
+    if _notes.list is not None:
+        _notes.list.append((name, code, None))
+
+
 def _noted(op, run):
     notes = _notes.list
     if notes is None:

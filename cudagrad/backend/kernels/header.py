@@ -29,7 +29,7 @@ class HeaderError(ValueError):
 class Parameter:
     """One argument of an entry: a scalar of C type ``type``, or an array with the header's ``dims``.
 
-    ``spelled`` is the type in the source's own words.
+    ``spelled`` is the type in the source's own words, ``spread`` the place in ``dims`` of one that may be several axes.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Parameter:
     nullable: bool = False
     in_place: bool = False
     spelled: str = ""
+    spread: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +126,7 @@ def _entry(file, name, title, fields, signature):
     for names, kind, dims, null, place in _ARRAYS.findall(fields["shapes"]):
         for each in names.split(","):
             arrays[each.strip()] = (kind, tuple(dims.replace(" ", "").split(",")), bool(null), bool(place))
-    parameters = tuple(_parameter(file, name, text, arrays) for text in signature.split(","))
+    parameters = tuple(parameter(file, name, text, arrays) for text in signature.split(","))
     unknown = set(arrays) - {p.name for p in parameters if p.pointer}
     if unknown:
         raise HeaderError(f"{file}: shapes of {name} names {', '.join(sorted(unknown))}, which is no array of it")
@@ -142,7 +143,8 @@ def _entry(file, name, title, fields, signature):
     return Entry(file, name, title, fields, parameters, where, launch)
 
 
-def _parameter(file, entry, text, arrays):
+def parameter(file, entry, text, arrays):
+    """The ``Parameter`` that a piece of a C signature is; ``arrays``: name -> (type, dims, or null, in place)."""
     words = re.fullmatch(r"\s*(const\s+)?([\w ]+?)\s*(\*?)\s*(?:__restrict__\s+)?(\w+)\s*", text)
     if not words:
         raise HeaderError(f"{file}: cannot read the parameter {text.strip()!r} of {entry}")
