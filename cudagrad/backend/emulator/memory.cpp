@@ -21,7 +21,7 @@ void copy_for(void* pc, void* to, const void* from, size_t bytes) {
 template <class V>
 V load(void* pc, const void* from) {
   if ((uintptr_t)from % sizeof(V))
-    fail_at(pc, "a %zu-byte load from an address that is %zu past a multiple of %zu", sizeof(V), (uintptr_t)from % sizeof(V),
+    fail_at(pc, "a load of %zu bytes from an address that is %zu past a multiple of %zu", sizeof(V), (uintptr_t)from % sizeof(V),
             sizeof(V));
   check_access(pc, from, sizeof(V), false, false);
   V value;
@@ -32,7 +32,7 @@ V load(void* pc, const void* from) {
 template <class V>
 void store(void* pc, void* to, V value) {
   if ((uintptr_t)to % sizeof(V))
-    fail_at(pc, "a %zu-byte store to an address that is %zu past a multiple of %zu", sizeof(V), (uintptr_t)to % sizeof(V),
+    fail_at(pc, "a store of %zu bytes to an address that is %zu past a multiple of %zu", sizeof(V), (uintptr_t)to % sizeof(V),
             sizeof(V));
   check_access(pc, to, sizeof(V), true, false);
   copy_for(pc, to, &value, sizeof(V));
@@ -68,6 +68,12 @@ bool in_shared(const void* at, size_t bytes) {
          (first >= dynamic_shared && last <= dynamic_shared + launch->shared_bytes);
 }
 
+void fail_outside(void* pc, const char* what, const void* at) {
+  char where[256];
+  describe(at, where, sizeof where);
+  fail_at(pc, "%s %s: that does not lie in shared memory", what, where);
+}
+
 __attribute__((noinline)) uint4 load16(const void* from) { return load<uint4>(__builtin_return_address(0), from); }
 __attribute__((noinline)) uint2 load8(const void* from) { return load<uint2>(__builtin_return_address(0), from); }
 __attribute__((noinline)) void store16(void* to, uint4 value) { store(__builtin_return_address(0), to, value); }
@@ -77,9 +83,7 @@ __attribute__((noinline)) void copy_async(void* to, const void* from, size_t byt
   void* pc = __builtin_return_address(0);
   const size_t askew = std::max((uintptr_t)to % bytes, (uintptr_t)from % bytes);
   if (askew) fail_at(pc, "cp.async of %zu bytes, of which an address is %zu past a multiple of %zu", bytes, askew, bytes);
-  char where[256];
-  describe(to, where, sizeof where);
-  if (!in_shared(to, bytes)) fail_at(pc, "cp.async of %zu bytes to %s: it writes to shared memory only", bytes, where);
+  if (!in_shared(to, bytes)) fail_outside(pc, "cp.async to", to);
   if (valid) {
     check_access(pc, from, bytes, false, false);
     uint4 tried;

@@ -20,7 +20,7 @@ namespace cg {
 enum State { READY, WAITS_BLOCK, WAITS_WARP, DONE };
 enum Schedule { ORDERED, REVERSED, RANDOM, EAGER };  // EAGER: random, with a switch at every warp's collective
 
-const size_t STACK = 64 << 10;
+const size_t ROOM = 64 << 10;  // of a thread's stack
 const int MOST_THREADS = 1024;
 
 Thread* self;
@@ -46,7 +46,7 @@ void* scheduler;
 void** kernel_arguments;
 sigjmp_buf failed;
 char* stacks;  // 64 MB of addresses in 2048 mappings, of which Linux allows 65530: one set for all libraries
-size_t page;
+size_t page, stride;
 uint64_t random_state;
 
 uint64_t random_bits() {  // xorshift64*, Vigna 2016
@@ -119,8 +119,8 @@ void describe(const void* at, char* text, size_t bytes) {
              launch->shared_bytes);
     return;
   }
-  if (stacks && (char*)at >= stacks && (char*)at < stacks + MOST_THREADS * STACK)
-    snprintf(text, bytes, "the end of a thread's stack of %zu bytes", STACK);
+  if (stacks && (char*)at >= stacks && (char*)at < stacks + MOST_THREADS * stride)
+    snprintf(text, bytes, "the end of a thread's stack of %zu bytes", ROOM);
   else
     snprintf(text, bytes, "address %p, which is no array's", at);
 }
@@ -146,10 +146,10 @@ struct Handlers {  // in force during a launch only
   char* stack;
 
   Handlers() {
-    stack = (char*)map(STACK);
+    stack = (char*)map(ROOM);
     stack_t mine{};
     mine.ss_sp = stack;
-    mine.ss_size = STACK;
+    mine.ss_size = ROOM;
     sigaltstack(&mine, &stack_before);
     struct sigaction action {};
     action.sa_sigaction = on_fault;
@@ -159,7 +159,7 @@ struct Handlers {  // in force during a launch only
   ~Handlers() {
     for (int i = 0; i < 3; ++i) sigaction(numbers[i], &before[i], nullptr);
     sigaltstack(&stack_before, nullptr);
-    munmap(stack, STACK);
+    munmap(stack, ROOM);
   }
 };
 
@@ -232,7 +232,7 @@ void start_block(unsigned number) {
     Thread& t = threads[i];
     t.index = {i % block_size.x, i / block_size.x % block_size.y, i / block_size.x / block_size.y};
     t.number = i, t.warp = i / 32, t.lane = i % 32, t.state = READY, t.warp_epoch = 1, t.passed = 0;
-    t.stack_pointer = fresh_stack(stacks + i * STACK + page, STACK - page, run_thread);
+    t.stack_pointer = fresh_stack(stacks + i * stride + page, ROOM - i % 4 * 1024, run_thread);
     warps[t.warp].exist |= 1u << t.lane;
   }
   set_order();
@@ -254,10 +254,12 @@ void run_blocks() {
 
 bool prepare() {
   page = sysconf(_SC_PAGESIZE);
+  // An odd number of pages, and tops a KiB apart: stacks at the same place of 64 KiB would fight for a few cache lines.
+  stride = (ROOM + page - 1) / page * page + page;
   if (!launch->stacks) {
-    launch->stacks = (char*)map(MOST_THREADS * STACK);
+    launch->stacks = (char*)map(MOST_THREADS * stride);
     if (!launch->stacks) return false;
-    for (int i = 0; i < MOST_THREADS; ++i) mprotect(launch->stacks + i * STACK, page, PROT_NONE);
+    for (int i = 0; i < MOST_THREADS; ++i) mprotect(launch->stacks + i * stride, page, PROT_NONE);
   }
   stacks = launch->stacks;
   const size_t room = (launch->shared_bytes + page - 1) / page * page;

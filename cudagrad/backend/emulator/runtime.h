@@ -57,6 +57,7 @@ uintptr_t offset_of(void* pc);
 // The name of the array or the shared memory that holds an address, for a report.
 void describe(const void* at, char* text, size_t bytes);
 bool in_shared(const void* at, size_t bytes);
+[[noreturn]] void fail_outside(void* pc, const char* what, const void* at);
 
 // memory.cpp's part: what becomes of a thread's asynchronous copies when a block starts and when the thread returns.
 void copies_block();

@@ -19,6 +19,11 @@ void copies_wait(unsigned most);
 void load_matrices(Site site, unsigned* to, const void* row, int matrices, bool transposed);
 void multiply(Site site, float* d, const unsigned* a, const unsigned* b, bool half, int k);
 
+// As a default argument: where the function that has it is called.
+inline Site here(const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return {what, file, line};
+}
+
 template <class S>
 constexpr bool is_half = false;
 template <>
@@ -27,8 +32,6 @@ inline constexpr bool is_half<__half> = true;
 }  // namespace cg
 
 #define CG_SPECIAL __forceinline__  // the code address in the kernel is then that of its caller
-// Where a warp's function is called, for a default argument: that is evaluated at the call.
-#define CG_CALLER(what) cg::Site{what, __builtin_FILE(), __builtin_LINE()}
 
 CG_SPECIAL uint4 ld16(const void* from) { return cg::load16(from); }
 CG_SPECIAL uint2 ld8(const void* from) { return cg::load8(from); }
@@ -55,16 +58,16 @@ template <int groups>
 CG_SPECIAL void cp_async_wait() {}
 #endif
 
-CG_SPECIAL void ldmatrix_x4(unsigned (&to)[4], const void* row, cg::Site site = CG_CALLER("ldmatrix_x4")) {
+CG_SPECIAL void ldmatrix_x4(unsigned (&to)[4], const void* row, cg::Site site = cg::here("ldmatrix_x4")) {
   cg::load_matrices(site, to, row, 4, false);
 }
-CG_SPECIAL void ldmatrix_x2(unsigned (&to)[2], const void* row, cg::Site site = CG_CALLER("ldmatrix_x2")) {
+CG_SPECIAL void ldmatrix_x2(unsigned (&to)[2], const void* row, cg::Site site = cg::here("ldmatrix_x2")) {
   cg::load_matrices(site, to, row, 2, false);
 }
-CG_SPECIAL void ldmatrix_x4_trans(unsigned (&to)[4], const void* row, cg::Site site = CG_CALLER("ldmatrix_x4_trans")) {
+CG_SPECIAL void ldmatrix_x4_trans(unsigned (&to)[4], const void* row, cg::Site site = cg::here("ldmatrix_x4_trans")) {
   cg::load_matrices(site, to, row, 4, true);
 }
-CG_SPECIAL void ldmatrix_x2_trans(unsigned (&to)[2], const void* row, cg::Site site = CG_CALLER("ldmatrix_x2_trans")) {
+CG_SPECIAL void ldmatrix_x2_trans(unsigned (&to)[2], const void* row, cg::Site site = cg::here("ldmatrix_x2_trans")) {
   cg::load_matrices(site, to, row, 2, true);
 }
 
@@ -73,7 +76,7 @@ constexpr bool has_mma = cg::is_half<S> || CG_ARCH >= 800;
 
 template <class S>
 CG_SPECIAL void mma_m16n8k16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
-                             cg::Site site = CG_CALLER("mma_m16n8k16")) {
+                             cg::Site site = cg::here("mma_m16n8k16")) {
   if (!has_mma<S>) cg::fail("%s at %s:%d: the tensor cores of sm_75 know no bfloat16", site.what, site.file, site.line);
 #if CG_ARCH >= 800
   cg::multiply(site, d, a, b, cg::is_half<S>, 16);

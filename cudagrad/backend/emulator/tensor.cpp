@@ -31,15 +31,16 @@ struct Product {
   float* d;
   const unsigned *a, *b;
   bool half;
-  int k;
 };
 
-// 16-bit numbers as floats, n at a time, for the compiler to make vectors of.
-void widen_bfloat16(const uint16_t* from, float* to, int n) {
+// 16-bit numbers as floats, for the compiler to make vectors of.
+template <int n>
+void widen_bfloat16(const uint16_t (&from)[n], float (&to)[n]) {
   for (int i = 0; i < n; ++i) to[i] = of_bits((uint32_t)from[i] << 16);
 }
 
-void widen_half(const uint16_t* from, float* to, int n) {
+template <int n>
+void widen_half(const uint16_t (&from)[n], float (&to)[n]) {
   for (int i = 0; i < n; ++i) {
     const uint32_t magnitude = (from[i] & 0x7fffu) << 13;
     // the exponent of a float is 112 higher; as a product, for subnormals; infinity and nan have the highest in both
@@ -49,40 +50,43 @@ void widen_half(const uint16_t* from, float* to, int n) {
   }
 }
 
-typedef float Four __attribute__((vector_size(16), may_alias));
-
-// d[16][8] += a[16][k] b[k][8]; products of 16-bit numbers are exact in float, sums are taken in the order of k.
-void multiply_tile(Four (*d)[2], const float (*a)[16], const Four (*b)[2], int k) {
-  for (int i = 0; i < 16; ++i) {
-    Four left = d[i][0], right = d[i][1];
-    for (int j = 0; j < k; ++j) {
-      const Four by = {a[i][j], a[i][j], a[i][j], a[i][j]};
-      left += by * b[j][0], right += by * b[j][1];
-    }
-    d[i][0] = left, d[i][1] = right;
-  }
+template <int n>
+void widen(bool half, const uint16_t (&from)[n], float (&to)[n]) {
+  half ? widen_half(from, to) : widen_bfloat16(from, to);
 }
+
+typedef float Four __attribute__((vector_size(16), may_alias));
 
 // Fragments as the PTX ISA lays them out, for g = lane / 4 and t = 2 (lane % 4): register r of a holds row g + 8 (r % 2),
 // columns t + 8 (r / 2) and the next; of b, rows t + 8 r and the next, column g; d holds rows g and g + 8, columns t and t + 1.
+// Products of 16-bit numbers are exact in float; they are summed in the order of k, then added to d.
+template <int k>
 void multiply_all(unsigned, void** posted) {
-  const Product& first = *(Product*)posted[0];
-  uint16_t a[16][16], b[16][8];
-  alignas(16) float d[16][8], a_wide[16][16], b_wide[16][8];
+  const Product** lanes = (const Product**)posted;
+  uint16_t a_bits[32 * k / 2], b_bits[32 * k / 4];
+  alignas(16) float a[32 * k / 2], b_of_lane[32 * k / 4], b[k][8], sum[16][8];
   for (int lane = 0; lane < 32; ++lane) {
-    const Product& p = *(Product*)posted[lane];
-    const int g = lane / 4, t = lane % 4 * 2;
-    for (int r = 0; r < p.k / 4; ++r) memcpy(&a[g + r % 2 * 8][t + r / 2 * 8], &p.a[r], 4);
-    for (int r = 0; r < p.k / 8; ++r) b[t + 8 * r][g] = p.b[r], b[t + 8 * r + 1][g] = p.b[r] >> 16;
-    memcpy(&d[g][t], p.d, 8), memcpy(&d[g + 8][t], p.d + 2, 8);
+    memcpy(&a_bits[lane * k / 2], lanes[lane]->a, k);
+    memcpy(&b_bits[lane * k / 4], lanes[lane]->b, k / 2);
   }
-  const auto widen = first.half ? widen_half : widen_bfloat16;
-  widen(a[0], a_wide[0], 256), widen(b[0], b_wide[0], 8 * first.k);
-  multiply_tile((Four(*)[2])d, a_wide, (Four(*)[2])b_wide, first.k);
+  widen(lanes[0]->half, b_bits, b_of_lane);
+  const float* from = b_of_lane;
+  for (int lane = 0; lane < 32; ++lane)
+    for (int j = lane % 4 * 2; j < k; j += 8, from += 2) b[j][lane / 4] = from[0], b[j + 1][lane / 4] = from[1];
+  widen(lanes[0]->half, a_bits, a);
+  for (int i = 0; i < 16; ++i) {
+    Four left = {}, right = {};
+#pragma GCC unroll 16
+    for (int j = 0; j < k; ++j) {
+      const float by = a[(i % 8 * 4 + j % 8 / 2) * (k / 2) + j / 8 * 4 + i / 8 * 2 + j % 2];
+      left += by * *(Four*)&b[j][0], right += by * *(Four*)&b[j][4];
+    }
+    *(Four*)&sum[i][0] = left, *(Four*)&sum[i][4] = right;
+  }
   for (int lane = 0; lane < 32; ++lane) {
-    const Product& p = *(Product*)posted[lane];
     const int g = lane / 4, t = lane % 4 * 2;
-    memcpy(p.d, &d[g][t], 8), memcpy(p.d + 2, &d[g + 8][t], 8);
+    float* d = lanes[lane]->d;
+    d[0] += sum[g][t], d[1] += sum[g][t + 1], d[2] += sum[g + 8][t], d[3] += sum[g + 8][t + 1];
   }
 }
 
@@ -92,19 +96,15 @@ __attribute__((noinline)) void load_matrices(Site site, unsigned* to, const void
   void* pc = __builtin_return_address(0);
   if ((uintptr_t)row % 16)
     fail_at(pc, "ldmatrix of a row at an address that is %d past a multiple of 16", (int)((uintptr_t)row % 16));
-  if (!in_shared(row, 16)) {  // also where the lane names no row: sm_75 demands it
-    char where[256];
-    describe(row, where, sizeof where);
-    fail_at(pc, "ldmatrix of a row at %s: it reads shared memory only", where);
-  }
+  if (!in_shared(row, 16)) fail_outside(pc, "ldmatrix of", row);  // also of a lane that gives no row: sm_75 demands it
   if (self->lane < 8 * matrices) check_access(pc, row, 16, false, false);
   Rows mine{row, to, matrices, transposed};
   collect(site, 0xffffffff, &mine, load_all);
 }
 
 void multiply(Site site, float* d, const unsigned* a, const unsigned* b, bool half, int k) {
-  Product mine{d, a, b, half, k};
-  collect(site, 0xffffffff, &mine, multiply_all);
+  Product mine{d, a, b, half};
+  collect(site, 0xffffffff, &mine, k == 16 ? multiply_all<16> : multiply_all<8>);
 }
 
 }  // namespace cg
