@@ -100,7 +100,7 @@ def _launcher(entry):
 def _refuse_hidden(made, source):
     """RuntimeError for a ``__shared__`` array in a template: g++ drops its section, so nothing would watch it."""
     told = subprocess.run(["nm", "-C", str(made)], capture_output=True, text=True).stdout
-    hidden = re.findall(r" [bBC] (?!guard variable for )(.+)", told)
+    hidden = re.findall(r" [bBC] (?!guard variable for |__gcov)(.+)", told)
     if hidden:
         raise RuntimeError(
             f"{Path(source).name}: {hidden[0]} is a __shared__ array of a template function, which g++ cannot place; "
