@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cudagrad as cg
+from cudagrad.backend.kernels import nvrtc
 from cudagrad.examples import own_kernels as own
 
 from ..kernels.common import needs_compiler
@@ -37,6 +38,21 @@ def test_a_step_of_heat_is_differentiable_twice_and_keeps_the_heat():
     assert cg.allclose(own.heat_step(u, k, 0.25).sum(1), u.sum(1))
     assert cg.autograd.gradcheck(lambda u, k: own.cooled(u, k, 3, 0.25), (u, k))
     assert cg.autograd.gradgradcheck(lambda u, k: own.heat_step(u, k, 0.25), (u, k))
+
+
+@pytest.mark.parametrize("architecture", ["75", "90", "120"])
+def test_each_builds_for_gpus_and_spills_nothing(architecture):
+    try:
+        nvrtc.compiler()
+    except RuntimeError as reason:
+        pytest.skip(str(reason).splitlines()[0])
+    kernels = [k for run in (own.swiglu, own.heat_step, own.focal) for k in (run, run.grad) if hasattr(k, "entry")]
+    assert len(kernels) == 5
+    for c in ("float", "__half", "__nv_bfloat16", "double"):
+        macros = (("CG_T", c), ("CG_W", c), ("CG_A", "double" if c == "double" else "float"))
+        for run in kernels:
+            told = nvrtc.resources(run.entry.file, macros, architecture)[run.entry.name]
+            assert told["spills"] == 0, (run, c)
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,6 @@ def read(source, place, signature, entry, launch):
 
 
 def _text_of(path):
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"kernel: source must be CUDA C or the path of a file, not {type(path).__name__}")
     if not os.path.isfile(path):
         raise FileNotFoundError(f"kernel: there is no file {os.fspath(path)!r}, and CUDA C has a body in braces")
     return Path(path).read_text(encoding="utf-8")
@@ -77,11 +75,10 @@ def _prototypes(text, place):
     found = _PROTOTYPE.findall(plain)
     if not found:
         raise HeaderError(f'{place}: there is no extern "C" __global__ void name(...) {{ in it')
-    if not re.search(r'extern\s+"C"\s*\{', plain):
-        for linkage, name, _ in found:
-            if not linkage:
-                raise HeaderError(f'{place}: write extern "C" before __global__ void {name}, or its name is lost')
-    return found
+    linked = found if re.search(r'extern\s+"C"\s*\{', plain) else [f for f in found if f[0]]
+    if not linked:
+        raise HeaderError(f'{place}: write extern "C" before __global__ void {found[0][1]}, or its name is lost')
+    return linked
 
 
 def _chosen(found, entry, place):
