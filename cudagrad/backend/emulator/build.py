@@ -28,6 +28,7 @@ _DYNAMIC = re.compile(r"extern\s+__shared__\s+(?:__align__\(\d+\)\s*)?([\w ]+?)\
 RUNTIME = ("runtime.cpp", "memory.cpp", "tensor.cpp")
 # The race detector's instrumentation with callbacks of our own in check.cpp; its library is never loaded.
 CHECKED = ("-fsanitize=thread",)
+SEEN = ("memset", "memcpy", "memmove")
 
 
 def _options():
@@ -58,7 +59,7 @@ def library(source, entries, macros, check, extra=()):
     text = f'#include "cuda_emulated.h"\n{_included(source)}{stub}'
     contents = cache.sources(source, places)
     name = cache.key(
-        compiler(), flags, "short names", CHECKED if check else (), contents, stub, [p.name for p in parts]
+        compiler(), flags, "short names", (CHECKED, SEEN) if check else (), contents, stub, [p.name for p in parts]
     )
 
     def build(path):
@@ -68,6 +69,9 @@ def library(source, entries, macros, check, extra=()):
         # what is built for a copy elsewhere says nothing of where that lay
         include += [f"-fmacro-prefix-map={folder}/=" for folder in {*places, Path(source).parent}]
         _run([*flags, *(CHECKED if check else ()), *include, "-x", "c++", "-c", str(unit), "-o", str(made)], source)
+        if check:  # what -fsanitize=thread leaves to the interceptors of its library
+            renamed = (f"--redefine-sym={name}=cg_{name}" for name in SEEN)
+            subprocess.run(["objcopy", *renamed, str(made)], check=True)
         _refuse_hidden(made, source)
         _run(["-shared", str(made), *map(str, parts), "-o", str(path)], source)
 
@@ -77,7 +81,7 @@ def library(source, entries, macros, check, extra=()):
 def _included(source):
     """The text that stands for a source: an ``#include``, or its own lines where they say what is no C++."""
     own = source.read_text(encoding="utf-8")
-    translated = _DYNAMIC.sub(r"CG_DYNAMIC_SHARED(\1, \2)", own)
+    translated = _DYNAMIC.sub(r"\1*& \2 = *(\1**)&cg::dynamic_shared", own)  # within a function, and outside of them
     return f'#include "{source}"\n' if translated == own else f'#line 1 "{source}"\n{translated}\n'
 
 

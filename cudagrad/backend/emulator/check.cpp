@@ -157,6 +157,13 @@ void access(void* pc, const void* address, size_t bytes, bool writes, bool atomi
   remember(now.pc, (m->region ? 0 : 2) + writes, at, bytes);
 }
 
+// Of more than an instruction moves, or of a size that only the compiler knows: in the largest pieces that fit.
+void access_range(void* pc, const void* address, size_t bytes, bool writes) {
+  size_t piece = 16;
+  while (((uintptr_t)address | bytes) % piece) piece /= 2;
+  for (size_t k = 0; k < bytes; k += piece) access(pc, (const char*)address + k, piece, writes, false);
+}
+
 Memory shared(const char* name, char* start, char* end) {
   return Memory{name, start, end, std::vector<Cell>(end - start), nullptr};
 }
@@ -243,10 +250,22 @@ CALLED_UNALIGNED(__tsan_unaligned_read, false)
 CALLED_UNALIGNED(__tsan_unaligned_write, true)
 
 extern "C" void __tsan_read_range(void* at, size_t bytes) {
-  cg::access(__builtin_return_address(0), at, bytes, false, false);
+  cg::access_range(__builtin_return_address(0), at, bytes, false);
 }
 extern "C" void __tsan_write_range(void* at, size_t bytes) {
-  cg::access(__builtin_return_address(0), at, bytes, true, false);
+  cg::access_range(__builtin_return_address(0), at, bytes, true);
+}
+
+// What build.py makes of a kernel's calls of memset and memcpy: compilers make them of loops and of structures.
+extern "C" void* cg_memset(void* to, int value, size_t bytes) {
+  cg::access_range(__builtin_return_address(0), to, bytes, true);
+  return memset(to, value, bytes);
+}
+extern "C" void* cg_memmove(void* to, const void* from, size_t bytes) __attribute__((alias("cg_memcpy")));
+extern "C" void* cg_memcpy(void* to, const void* from, size_t bytes) {
+  cg::access_range(__builtin_return_address(0), from, bytes, false);
+  cg::access_range(__builtin_return_address(0), to, bytes, true);
+  return memmove(to, from, bytes);
 }
 extern "C" void __tsan_init() {}
 extern "C" void __tsan_func_entry(void*) {}
