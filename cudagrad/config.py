@@ -15,6 +15,10 @@ __all__ = [
 # CUDAGRAD_STRICT=1: an error, instead of the slower path, where a kernel should have run and could not.
 STRICT = os.environ.get("CUDAGRAD_STRICT", "0") == "1"
 
+# CUDAGRAD_CHECK=1: indices and targets are looked at on a GPU too, which has to be waited for; the emulated device
+# looks at every access of a kernel.
+CHECK = os.environ.get("CUDAGRAD_CHECK", "0") == "1"
+
 # CUDAGRAD_DEBUG=1: a user's own kernel is proved on the emulated device at its first call.
 DEBUG = os.environ.get("CUDAGRAD_DEBUG", "0") == "1"
 

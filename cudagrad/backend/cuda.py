@@ -1,6 +1,8 @@
 """The CUDA device: tensors are CuPy arrays, on CuPy's pool and current stream. CuPy is imported here, when used."""
 
+import ctypes
 import functools
+import os
 import sys
 
 import numpy as np
@@ -11,7 +13,7 @@ from .kernels import nvrtc
 from .kernels.adapters import FIRST_ORDER, FORWARD
 from .kernels.dispatch import with_kernel
 from .kernels.header import entries, stamp
-from .kernels.launch import complete
+from .kernels.packed import Launcher
 
 
 @functools.cache
@@ -23,7 +25,7 @@ def cupy():
         raise RuntimeError(
             "a CUDA tensor needs CuPy, which is not installed: pip install 'cudagrad-cupy[cuda12]'"
         ) from error
-    if not _driver(cupy):
+    if not _has_gpu(cupy):
         raise RuntimeError(
             "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver "
             "from http://www.nvidia.com/Download/index.aspx"
@@ -32,7 +34,7 @@ def cupy():
     return cupy
 
 
-def _driver(cupy):
+def _has_gpu(cupy):
     try:
         return cupy.cuda.runtime.getDeviceCount() > 0
     except cupy.cuda.runtime.CUDARuntimeError:
@@ -111,24 +113,83 @@ def first_order(op, rule):
 
 def run(file, name, **given):
     """``launch`` of the entry ``name`` of a file of ``kernels/``."""
-    return launch(entries(file)[name], **given)
+    launcher = _LAUNCHERS.get((file, name, *given))
+    if launcher is None:
+        launcher = _launcher(entries(file)[name], tuple(given))
+        if not os.path.isabs(file):  # one named by its whole path may change
+            _LAUNCHERS[(file, name, *given)] = launcher
+    return launcher.call(given, *given.values())
 
 
 def launch(entry, /, **given):
     """Launch an entry on the current stream; returns the arguments, arrays made from letters too."""
-    here = current_device()
-    plan, given = complete(entry, given, _address, _processors(here))
-    if plan.empty:
-        return given
-    function = _loaded(entry.file, stamp(entry.file), entry.name, plan.macros, here, plan.shared)
-    null = np.uint64(0)
-    arguments = tuple(null if a is None else a for a in plan.arguments)
-    function(plan.grid, plan.block, arguments, shared_mem=plan.shared)
-    return given
+    return _launcher(entry, tuple(given)).call(given, *given.values())
 
 
-def _address(array):
-    return array.data.ptr
+_LAUNCHERS = {}  # (file, entry's name, *names given), and (id of an entry, *names given), which the launcher keeps
+
+
+def _launcher(entry, names):
+    launcher = _LAUNCHERS.get((id(entry), *names))
+    if launcher is None:
+        launcher = _LAUNCHERS[(id(entry), *names)] = Launcher(entry, names, _driver())
+    return launcher
+
+
+@functools.cache
+def _driver():
+    return Driver(cupy())
+
+
+class Driver:
+    """What a ``Launcher`` asks of CUDA: its driver, called past CuPy, and CuPy's current stream and GPU."""
+
+    ADDRESS, CONTIGUOUS = ".data.ptr", "._c_contiguous"
+    NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: a thread's first launch
+
+    def __init__(self, cp):
+        self.cupy, self.launch = cp, libcuda().cuLaunchKernelEx
+        self.index = cp.cuda.runtime.getDevice if cp.cuda.runtime.getDeviceCount() > 1 else int
+        self.functions = {}
+
+    @staticmethod
+    def address(array):
+        """Where an array's first element lies."""
+        return array.data.ptr
+
+    def stream(self):
+        """The current stream, as a number."""
+        return self.cupy.cuda.get_current_stream().ptr
+
+    def processors(self, index):
+        """The count of multiprocessors of a GPU."""
+        return _processors(index)
+
+    def function(self, plan, index):
+        """The driver's handle of a plan's function, built for the GPU ``index`` and loaded there."""
+        entry = plan.entry
+        return _loaded(entry.file, stamp(entry.file), entry.name, plan.macros, index, plan.shared).kernel.ptr
+
+    def failed(self, entry, status, again):
+        """Launch once more where this thread had no context yet; RuntimeError for any other status of the driver's."""
+        if status == self.NO_CONTEXT:
+            self.cupy.cuda.Device().use()
+            status = again()
+        if status:
+            raise RuntimeError(f"{entry.name}: the launch failed, {_status(status)}")
+
+
+def _status(number):
+    """A status of the driver's in its own words."""
+    name = ctypes.c_char_p()
+    libcuda().cuGetErrorName(number, ctypes.byref(name))
+    return f"{(name.value or b'status').decode()} ({number})"
+
+
+@functools.cache
+def libcuda():
+    """The driver's library."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 @functools.cache
@@ -140,9 +201,11 @@ def _processors(index):
 def _loaded(file, stamp, name, macros, index, shared):
     """The function of an entry, built for the GPU ``index`` and loaded there."""
     path = nvrtc.cubin(file, macros, cupy().cuda.Device(index).compute_capability)
-    function = cupy().RawModule(path=str(path)).get_function(name)
-    if shared > 48 << 10:  # what a block may have without asking
-        function.max_dynamic_shared_size_bytes = shared
+    with cupy().cuda.Device(index):
+        function = cupy().RawModule(path=str(path)).get_function(name)
+        if shared > 48 << 10:  # what a block may have without asking
+            function.max_dynamic_shared_size_bytes = shared
+        function.kernel  # loads it, on this GPU
     return function
 
 

@@ -119,6 +119,8 @@ def blocks(xp, seed, offset, count, width):
     """
     per_counter = 128 // width
     counters = -(-count // per_counter)
+    if not counters:
+        return
     kind = f"u{width // 8}"
     few, calls = AHEAD[counters > AHEAD[0][0]]
     if counters <= few and xp is np:

@@ -9,6 +9,7 @@ from ..core.inplace import bump
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor, wrap
+from .checks import looks
 from .segments import add_rows, combine_rows
 
 FUNCTIONAL = ("embedding", "embedding_bag", "one_hot")
@@ -55,7 +56,7 @@ def embedding_rows(xp, w, index, *, padding_idx=None, scale_grad_by_freq=False):
     Derivative  g added up by rows, in a fixed order; nothing for row ``padding_idx``; with ``scale_grad_by_freq`` over
                 how often the row was taken
     """
-    if index.size and not (index.min() >= 0 and index.max() < w.shape[0]):
+    if index.size and looks(index) and not (index.min() >= 0 and index.max() < w.shape[0]):
         raise IndexError("index out of range in self")
     return w.take(index, 0)
 
@@ -280,6 +281,8 @@ def _prepare_one_hot(tensor, num_classes=-1):
     if not array.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return tensor, num_classes
+    if num_classes != -1 and not looks(array):
         return tensor, num_classes
     if int(array.min()) < 0:
         raise RuntimeError("Class values must be non-negative.")

@@ -10,7 +10,7 @@ from ..core.shape import check_dim
 from ..core.tensor import Tensor
 from ..core.views import alias
 from ..core.writable import check_apart, check_writable
-from .checks import ndim_of
+from .checks import looks, ndim_of
 from .factory import filling
 from .segments import add_rows, put_rows
 
@@ -37,11 +37,13 @@ def largest_unsigned(index):
 def in_range(xp, index, size, dim):
     """``index`` as int64 with negative places counted from the front; IndexError for one out of range.
 
-    CuPy wraps what is out of range round in silence, so this looks, on every device.
+    On a GPU a place out of range is one that CuPy wraps round.
     """
     index = index.astype(np.int64, copy=False)
     if not index.size:
         return index
+    if not looks(index):
+        return xp.where(index < 0, index + size, index)
     if largest_unsigned(index) < size:
         return index
     if int(index.min()) < -size or int(index.max()) >= size:
@@ -196,7 +198,7 @@ def write_elements(xp, x, index, y, dim, write):
 
 def check_counted(index, size, dim):
     """RuntimeError where a place in a non-empty ``index`` is negative or not below ``size``."""
-    if largest_unsigned(index) >= size:
+    if looks(index) and largest_unsigned(index) >= size:
         bad = index[(index < 0) | (index >= size)].reshape(-1)
         raise RuntimeError(f"index {int(bad[0])} is out of bounds for dimension {dim} with size {size}")
 

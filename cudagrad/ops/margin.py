@@ -4,6 +4,7 @@ from ..backend import xp_of
 from ..core.modes import autocasts
 from ..core.op import TABLE
 from ..core.tensor import wrap
+from .checks import looks
 from .distance import pairwise_distance
 from .loss_reduction import reduced, reduction_of
 from .masking import where
@@ -109,7 +110,7 @@ def _check_multi_margin(input, target, p, weight):
         )
     if target.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
-    if count and bool(((target < 0) | (target >= classes)).any()):
+    if count and looks(target.array) and bool(((target < 0) | (target >= classes)).any()):
         raise RuntimeError("target out of range")
 
 
@@ -151,7 +152,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     classes = input.shape[-1] if input.ndim else 1
-    if bool(((target < -1) | (target >= classes)).any()):
+    if looks(target.array) and bool(((target < -1) | (target >= classes)).any()):
         raise RuntimeError("argument #2 'target' is out of range")
     scores, labels = input.reshape(-1, classes), target.reshape(-1, classes).long()
     valid = (labels >= 0).long().cumprod(1)  # up to the first -1

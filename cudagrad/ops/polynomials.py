@@ -59,7 +59,7 @@ def polynomial(xp, x, y, *, name):
     (slope, constant), step = _KINDS[kind]
     before, now = xp.ones(at.shape), slope * at + constant
     out = xp.where(degree == 0, before, 0.0)
-    for k in range(1, int(degree.max(initial=0)) + 1):
+    for k in range(1, (int(degree.max()) if degree.size else 0) + 1):
         out = xp.where(degree == k, now, out)
         a, b, c = step(at, k)
         before, now = now, (a + b) * now - c * before

@@ -21,9 +21,12 @@ def add_rows(xp, total, index, rows):
     if xp is np and rows.size <= _SMALL:
         np.add.at(total, index, rows)
         return
-    order, ids, starts = runs(xp, index)
     exact = rows if rows.itemsize > 2 or rows.dtype.kind in "iub" else rows.astype(np.float32)
-    sums = _levels(exact, order, starts) if xp is np else _halves(xp, exact, order, starts, xp.add)
+    if xp is not np:
+        _combined(xp, total, index, exact, xp.add)
+        return
+    order, ids, starts = runs(index)
+    sums = _levels(exact, order, starts)
     total[ids] += sums if sums.dtype == total.dtype else sums.astype(total.dtype)
 
 
@@ -34,13 +37,13 @@ def sum_rows(xp, rows, index, count):
     return total
 
 
-def runs(xp, index):
+def runs(index):
     """``(order, ids, starts)``: the stable order that sorts ``index``, its distinct values, where each one's run is."""
-    order = xp.argsort(index, kind="stable")
+    order = np.argsort(index, kind="stable")
     ordered = index[order]
-    first = xp.ones(ordered.size, bool)
+    first = np.ones(ordered.size, bool)
     first[1:] = ordered[1:] != ordered[:-1]
-    starts = xp.flatnonzero(first)
+    starts = np.flatnonzero(first)
     return order, ordered[starts], starts
 
 
@@ -87,43 +90,59 @@ def _sum_of_many(rows):
     return rows.sum(0, dtype=rows.dtype)
 
 
-def _halves(xp, rows, order, starts, combine):
-    """Each run combined pair by pair, all runs at once: as many steps as the longest run has binary digits.
+def _sorted_runs(xp, index):
+    """``(order, ordered, first, last)``: the order that sorts ``index``, ``index`` in it, where runs begin, where each
+    place's run ends. All are as long as ``index``, so that no GPU is waited for."""
+    order = xp.argsort(index, kind="stable")
+    ordered = index[order]
+    first = xp.ones(ordered.size, bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return order, ordered, first, xp.searchsorted(ordered, ordered, side="right") - 1
 
-    Every device gives the same bits: the pairs depend on the lengths only.
-    """
-    lengths = xp.diff(xp.append(starts, order.size))
-    rows = rows.take(order, 0)
-    while rows.shape[0] > starts.size:
-        halved = (lengths + 1) // 2
-        ends = xp.cumsum(halved)
-        run = xp.searchsorted(ends, xp.arange(int(ends[-1])), side="right")  # [rows after the step]
-        left = starts[run] + 2 * (xp.arange(run.size) - (ends - halved)[run])
-        paired = xp.flatnonzero(left + 1 < (starts + lengths)[run])
-        next_rows = rows.take(left, 0)
-        next_rows[paired] = combine(next_rows[paired], rows.take(left[paired] + 1, 0))
-        rows, starts, lengths = next_rows, ends - halved, halved
-    return rows
+
+def _combined(xp, total, index, rows, combine):
+    """Combine ``rows`` into ``total`` as a GPU does it: every row of a run writes what the whole run comes to."""
+    order, ordered, first, last = _sorted_runs(xp, index)
+    results = _scanned(xp, rows.take(order, 0), first, combine).take(last, 0)
+    total[ordered] = combine(total[ordered].astype(rows.dtype, copy=False), results).astype(total.dtype, copy=False)
+
+
+_STEP = 16  # rows that are combined one after another; the blocks of so many, likewise
+
+
+def _scanned(xp, rows, first, combine):
+    """Each of ``rows`` [K,S] combined with those before it in its run, in an order that K alone decides."""
+    count, blocks = rows.shape[0], -(-rows.shape[0] // _STEP)
+    held = xp.zeros((blocks * _STEP, rows.shape[1]), rows.dtype)
+    starts = xp.ones(blocks * _STEP, bool)
+    held[:count], starts[:count] = rows, first
+    held, starts = held.reshape(blocks, _STEP, -1), starts.reshape(blocks, _STEP)
+    for k in range(1, _STEP):
+        held[:, k] = xp.where(starts[:, k, None], held[:, k], combine(held[:, k - 1], held[:, k]))
+    if blocks > 1:
+        before = _scanned(xp, held[:, -1], starts.any(1), combine)[:-1, None]  # [blocks-1,1,S]
+        goes_on = xp.cumsum(starts[1:], 1) == 0  # the run of the block before has not ended yet
+        held[1:] = xp.where(goes_on[..., None], combine(before, held[1:]), held[1:])
+    return held.reshape(blocks * _STEP, -1)[:count]
 
 
 def combine_rows(xp, total, index, rows, combine):
     """Combine ``rows`` [K,S] into ``total`` [M,S], in place, by the ufunc ``combine`` (maximum, minimum, multiply)."""
     if not rows.size:
         return
-    order, ids, starts = runs(xp, index)
     wide = rows.astype(np.float32) if rows.dtype.itemsize == 2 and rows.dtype.kind not in "iu" else rows
-    if xp is np:
-        results = combine.reduceat(wide.take(order, 0), starts, axis=0)
-    else:
-        results = _halves(xp, wide, order, starts, combine)
+    if xp is not np:
+        _combined(xp, total, index, wide, combine)
+        return
+    order, ids, starts = runs(index)
+    results = combine.reduceat(wide.take(order, 0), starts, axis=0)
     total[ids] = combine(total[ids].astype(wide.dtype), results).astype(total.dtype)
 
 
 def put_rows(xp, total, index, rows):
     """Write ``rows``, an array [K,S] or a number, into ``total`` [M,S] at ``index`` [K]; the last to a place wins."""
     if xp is not np and getattr(rows, "ndim", 0):  # CuPy writes in any order
-        order, ids, starts = runs(xp, index)
-        last = order[xp.append(starts[1:], order.size) - 1]
-        total[ids] = rows[last]
+        order, ordered, _, last = _sorted_runs(xp, index)
+        total[ordered] = rows.take(order[last], 0)
     else:
         total[index] = rows

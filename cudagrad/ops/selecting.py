@@ -7,7 +7,7 @@ from ..core.promote import cast
 from ..core.shape import check_dim
 from ..core.tensor import Tensor, wrap
 from .broadcasting import broadcast_shapes, expand
-from .checks import ndim_of
+from .checks import looks, ndim_of
 from .gathering import (
     _add_rows,
     _take,
@@ -60,7 +60,7 @@ def index_select(xp, x, index, *, dim):
     Raises      IndexError for a place out of range; negative ones are
     """
     size = x.shape[dim] if x.ndim else 1
-    if index.size and largest_unsigned(index) >= size:
+    if index.size and looks(index) and largest_unsigned(index) >= size:
         raise IndexError("index out of range in self")
     return _take(xp, x, index.reshape(-1), dim) if x.ndim else x.copy()
 
@@ -162,7 +162,7 @@ def _index_add(input, dim, index, source, alpha):
 def _checked_places(input, dim, index, kind, name=""):
     """``index``, all of which must be in range and not negative."""
     places, size = index.array, input.array.shape[dim] if input.array.ndim else 1
-    if places.size and largest_unsigned(places) >= size:
+    if places.size and looks(places) and largest_unsigned(places) >= size:
         bad = int(places[(places < 0) | (places >= size)].reshape(-1)[0])
         raise kind(f"{name}index {bad} is out of bounds for dimension {dim} with size {size}")
     return index

@@ -6,10 +6,16 @@ import os
 import ml_dtypes
 import numpy as np
 
+import cudagrad
 from cudagrad.core.tensor import Tensor, wrap
+
+from ..double import installed
 
 # A device's name here puts the whole table on it: CUDAGRAD_TEST_DEVICES=cpu,emulated
 DEVICES = os.environ.get("CUDAGRAD_TEST_DEVICES", "cpu").split(",")
+if any(d.startswith("cuda") for d in DEVICES) and not cudagrad.cuda.is_available():
+    DOUBLE = installed()  # no GPU here: a double of CuPy stands for it, to the end of the run
+    DOUBLE.__enter__()
 
 LOW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}

@@ -44,6 +44,10 @@ class Error:
         self.kind, self.match, self.call = kind, match, Input(*args, **options)
 
 
+class HostError(Error):
+    """One that takes a look at the values, for which no GPU is waited; or that speaks of the CPU."""
+
+
 class Case:
     """A public function, its definition ``ref`` over float64 NumPy arrays, and the calls to try.
 

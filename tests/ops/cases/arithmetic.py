@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import Error, Input, case
+from . import Error, HostError, Input, case
 
 PAIR = np.array([1.3, -2.4, 0.6, 7.7]), np.array([2.2, 1.1, -0.7, 3.1])
 MISFIT = "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0"
@@ -110,8 +110,8 @@ case(
         (2,),
         rounding_mode="up",
     ),
-    Error(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0]), rounding_mode="floor"),
-    Error(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0]), rounding_mode="trunc"),
+    HostError(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0]), rounding_mode="floor"),
+    HostError(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0]), rounding_mode="trunc"),
     ints=True,
     pointwise=True,
 )
@@ -120,7 +120,7 @@ case(
     lambda x, y: np.floor(x / y).astype(np.result_type(x, y)),
     Input(*PAIR),
     Input(PAIR[0], -1.5),
-    Error(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0])),
+    HostError(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0])),
     grad=0,
     pointwise=True,
 )
@@ -130,7 +130,7 @@ case(
     lambda x, y: x - y * np.floor(x / y).astype(x.dtype),
     Input(*PAIR),
     Input(PAIR[0], -2),
-    Error(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0])),
+    HostError(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0])),
     ints=True,
     pointwise=True,
 )
@@ -139,7 +139,7 @@ case(
     lambda x, y: x - y * np.trunc(x / y).astype(x.dtype),
     Input(*PAIR),
     Input(PAIR[0], -2),
-    Error(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0])),
+    HostError(RuntimeError, "ZeroDivisionError", np.array([1]), np.array([0])),
     ints=True,
     pointwise=True,
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import Error, Input, case
+from . import Error, HostError, Input, case
 from .loss import INF, NO_REDUCTION, F, classes, in_all, part
 
 
@@ -74,8 +74,8 @@ for name, ref in (("nll_loss", nll), ("cross_entropy", cross_entropy)):
     case(
         F + name,
         None,
-        Error(IndexError, "Target 4 is out of bounds.", (3, 4), np.array([1, 0, 4])),
-        Error(IndexError, "Target -1 is out of bounds.", (3, 4), np.array([1, 0, -1])),
+        HostError(IndexError, "Target 4 is out of bounds.", (3, 4), np.array([1, 0, 4])),
+        HostError(IndexError, "Target -1 is out of bounds.", (3, 4), np.array([1, 0, -1])),
         Error(ValueError, "Expected input batch_size (3) to match target batch_size (2).", (3, 4), np.array([1, 0])),
         Error(
             RuntimeError, "expected target dtype to be Long or Byte, but got Int", (3, 4), classes(3).astype(np.int32)

@@ -1,0 +1,166 @@
+"""Launches whose arguments lie packed in a buffer, by one call of the driver: all that a launch costs the host.
+
+For an entry and the names it is given, a ``Launcher`` writes the function that one would write by hand: it looks up the
+plan of the arrays' shapes and types, packs addresses and numbers, each at the width of its parameter, and calls the
+driver. The buffer holds CUlaunchConfig and the arguments. It is one launch's at a time, so threads may launch the same
+plan at once; when the driver returns it has read it.
+"""
+
+import ctypes
+import struct
+
+from .launch import complete, planned
+
+CONFIG = struct.Struct("=7I4xQQI4x")  # CUlaunchConfig: grid, block, shared; stream, attributes, their count
+STREAM = 32  # where in it the stream stands; what comes before is the same in every launch of a plan
+FORMATS = {"i4": "i4x", "u4": "I4x", "i8": "q", "u8": "Q", "f4": "f4x", "f8": "d", "f2": "e6x"}  # each in eight bytes
+MOST_PLANS = 4096
+
+
+class Launcher:
+    """The launches of one entry with arguments of given names, on a device.
+
+    ``device`` has ``ADDRESS`` and ``CONTIGUOUS``, the texts that ask an array for them, and ``address(array)``;
+    ``index()`` of the current GPU, ``processors(index)``, ``stream()``; ``function(plan, index)``, the driver's handle,
+    ``launch(config, function, arguments, extra)`` and ``failed(entry, status, again)``.
+    """
+
+    def __init__(self, entry, names, device):
+        self.entry, self.names, self.device = entry, names, device
+        self.given = [p for p in entry.parameters if p.name in names]
+        self.plans, self.letters, self.made = {}, {}, set()
+        self.call = self._compiled()
+
+    def _compiled(self):
+        space = {"launcher": self, "plans": self.plans, "letters": self.letters, "maker": type(lambda: 0)}
+        space |= {n: getattr(self.device, n) for n in ("stream", "index", "launch", "failed")}
+        exec(compile(self.text(), f"<launch of {self.entry.name}>", "exec"), space)
+        return space["call"]
+
+    # ---- the text
+
+    def text(self):
+        """The text of ``call(given, ...)``, which launches and returns the arguments, arrays that it made too."""
+        key = ["here", *(n for n in self.entry.deciding if n in self.names)]
+        lines = [f"def call(given, {', '.join(self.names)}):", "    here = index()", "    try:"]
+        pointers, of = [], None
+        for p in self._arrays():
+            if p.name in self.made:
+                of = of or f"letters[{', '.join(key)}, ({' | '.join(pointers) or '0'}) & 15]"
+                lines += [f"        if {p.name}.__class__ is maker:"]
+                lines += [f"            {p.name} = given['{p.name}'] = {p.name}({of})"]
+            lines += self._seen(p)
+            key += [f"s_{p.name}", f"d_{p.name}"]
+            pointers.append(f"p_{p.name}")
+        values = ", ".join([*pointers, *(p.name for p in self._numbers())])
+        lines += [
+            f"        free, pack, function = plans[{', '.join(key)}, ({' | '.join(pointers) or '0'}) & 15]",
+            "    except (KeyError, AttributeError):",
+            "        return launcher.first(given)",
+            "    try:",
+            "        at = free.pop()",
+            "    except IndexError:",
+            "        at = free.another()",
+            "    buffer, config, arguments = at",
+            "    try:",
+            f"        pack(buffer, {STREAM}, stream(), 0, 0, {values})",
+            "    except Exception:",
+            "        launcher.refuse(given)",
+            "    status = launch(config, function, arguments, None)",
+            "    if status:",
+            "        failed(launcher.entry, status, lambda: launch(config, function, arguments, None))",
+            "    free.append(at)",
+            "    return given",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _arrays(self):
+        """The arrays that are given, those made from the letters of the others last."""
+        return sorted((p for p in self.given if p.pointer), key=lambda p: p.name in self.made)
+
+    def _numbers(self):
+        return [p for p in self.given if not p.pointer]
+
+    def _seen(self, p):
+        """The lines that take an array's shape, dtype and address; one that is not contiguous ``first`` refuses."""
+        take = [
+            f"p_{p.name} = {p.name}{self.device.ADDRESS}",
+            f"s_{p.name} = {p.name}.shape",
+            f"d_{p.name} = {p.name}.dtype",
+            f"if not {p.name}{self.device.CONTIGUOUS}:",
+            "    raise AttributeError",
+        ]
+        if not p.nullable:
+            return ["        " + line for line in take]
+        none = [f"if {p.name} is None:", f"    p_{p.name} = 0", f"    s_{p.name} = d_{p.name} = None", "else:"]
+        return ["        " + line for line in (*none, *("    " + line for line in take))]
+
+    # ---- what is not known yet
+
+    def first(self, given):
+        """The launch of a plan that is not known yet; what does not fit raises as ``launch.planned`` does."""
+        made = {k for k, v in given.items() if callable(v)}
+        if not made <= self.made:
+            self.made |= made
+            self.plans.clear(), self.letters.clear()
+            self.call = self._compiled()
+        here, device = self.device.index(), self.device
+        found, given = complete(self.entry, given, device.address, device.processors(here))
+        if found.empty:
+            return given
+        letters, key = self._keys(given, here)
+        for kept in (self.plans, self.letters):
+            if len(kept) >= MOST_PLANS:
+                kept.clear()
+        self.letters[letters] = found.letters
+        self.plans[key] = self._plan(found, here)
+        return self.call(given, *(given[n] for n in self.names))
+
+    def _keys(self, given, here):
+        """The keys under which ``call`` looks for the letters of the arrays that are given, and for the plan."""
+        key = [here, *(given[n] for n in self.entry.deciding if n in self.names)]
+        letters, address = None, 0
+        for p in self._arrays():
+            if p.name in self.made and letters is None:
+                letters = (*key, address & 15)
+            a = given[p.name]
+            key += [None, None] if a is None else [a.shape, a.dtype]
+            address |= 0 if a is None else self.device.address(a)
+        return letters, (*key, address & 15)
+
+    def _plan(self, found, here):
+        """(free buffers, what packs into one, the driver's function) of a plan."""
+        values = dict(zip((p.name for p in self.entry.parameters), found.arguments))
+        dynamic = [*self._arrays(), *self._numbers()]
+        rest = [p for p in self.entry.parameters if p.name not in self.names]
+        widths = "".join("Q" if p.pointer else FORMATS[values[p.name].dtype.str[1:]] for p in dynamic)
+        constants = b"".join(bytes(8) if p.pointer else values[p.name].tobytes().ljust(8, b"\0") for p in rest)
+        order = [p.name for p in (*dynamic, *rest)]
+        head = CONFIG.pack(*found.grid, *found.block, found.shared, 0, 0, 0)
+        free = Free(head, 8 * len(dynamic), constants, [order.index(p.name) for p in self.entry.parameters])
+        return free, struct.Struct("=QQI4x" + widths).pack_into, ctypes.c_void_p(self.device.function(found, here))
+
+    def refuse(self, given):
+        """TypeError or ValueError that names the argument which could not be packed."""
+        planned(self.entry, given, self.device.address, self.device.processors(self.device.index()))
+        numbers = ", ".join(f"{p.type} {p.name} = {given[p.name]!r}" for p in self._numbers())
+        raise TypeError(f"{self.entry.name}: one of these numbers is not of its parameter's type: {numbers}") from None
+
+
+class Free(list):
+    """The buffers of a plan that no launch is using: (buffer, address of the config, address of the arguments)."""
+
+    def __init__(self, head, dynamic, constants, places):
+        self.head, self.dynamic, self.constants, self.places = head, dynamic, constants, places
+
+    def another(self):
+        """One more buffer, for one more thread."""
+        start = CONFIG.size
+        text = bytearray(start + self.dynamic + len(self.constants))
+        text[:start], text[start + self.dynamic :] = self.head, self.constants
+        buffer = (ctypes.c_char * len(text)).from_buffer(text)
+        address = ctypes.addressof(buffer)
+        pointers = (ctypes.c_void_p * len(self.places))(*(address + start + 8 * i for i in self.places))
+        config, arguments = ctypes.c_void_p(address), ctypes.c_void_p(ctypes.addressof(pointers))
+        arguments.owner = pointers, buffer
+        return text, config, arguments

@@ -1,0 +1,31 @@
+"""The double in the place of CuPy, for a test or for a whole run."""
+
+import contextlib
+
+from cudagrad.backend import _OWNERS, ARRAYS, adopt, cuda
+from cudagrad.backend.kernels import nvrtc
+
+from .module import Double
+
+
+@contextlib.contextmanager
+def installed(count=2):
+    """Within, ``cudagrad.backend.cuda`` finds the double, with ``count`` GPUs, where it looks for CuPy."""
+    double = Double(count)
+    before = cuda.cupy, cuda.libcuda, nvrtc.cubin
+    cuda.cupy, cuda.libcuda, nvrtc.cubin = (lambda: double), (lambda: double.libcuda), double.libcuda.cubin
+    forget()
+    adopt(double.ndarray, double, cuda)
+    try:
+        yield double
+    finally:
+        cuda.cupy, cuda.libcuda, nvrtc.cubin = before
+        forget()
+        ARRAYS.pop(double.ndarray), _OWNERS.pop(double.ndarray)
+
+
+def forget():
+    """What the backend keeps of the CuPy it saw first."""
+    for cached in (cuda.is_available, cuda._loaded, cuda._processors, cuda._driver):
+        cached.cache_clear()
+    cuda._LAUNCHERS.clear()
