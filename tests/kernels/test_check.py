@@ -83,7 +83,7 @@ def test_two_blocks_that_add_without_atomics(tmp_path):
     body = "if (threadIdx.x == 0) {};"
     file = probe(tmp_path, body.format("total[0] += 1"), shapes, parameters, grid="2", block="32")
     message = told(file, total=np.zeros(1, np.float32))
-    assert "race on total: byte 0 is read, and was written by block 0, thread 0" in message
+    assert re.search("race on total: byte 0 is (read|written), and was written by block 0, thread 0", message)
     file = probe(tmp_path, body.format("atomicAdd(total, 1.0f)"), shapes, parameters, grid="2", block="32")
     total = np.zeros(1, np.float32)
     launch(file, total=total)
@@ -131,14 +131,14 @@ def test_bounds_are_exact_where_guard_pages_are_not(tmp_path):
 
 
 def test_a_shared_array_of_a_template_function_is_refused(tmp_path):
-    """g++ drops its section, so that nothing would poison or watch it."""
+    """g++ drops its section, so that nothing would poison or watch it; clang++ does not, and the race in it is seen."""
     path = probe(tmp_path, "y[threadIdx.x] = kept_in<4>(x[threadIdx.x]);")
     text = Path(path).read_text()
     helper = "template <int n>\n__device__ float kept_in(float v) {\n__shared__ float kept[n];\nkept[0] = v;\n"
     helper += "__syncthreads();\nreturn kept[0];\n}\n"
     Path(path).write_text(text.replace("/*\nprobe", helper + "\n/*\nprobe"))
     x, y = numbers(4)
-    with pytest.raises(RuntimeError, match="kept is a __shared__ array of a template function, which g.. cannot place"):
+    with pytest.raises(RuntimeError, match="kept is a __shared__ array of a template function|race on static shared"):
         launch(path, x=x, y=y)
 
 
@@ -226,15 +226,20 @@ def all_kernels(shape, dtype):
     def leaf(*size):
         return cudagrad.randn(*size, device="emulated").to(dtype).detach().requires_grad_()
 
-    x, w, b = leaf(*shape), leaf(shape[1]), leaf(shape[1])
+    x, w, b, residual = leaf(*shape), leaf(shape[1]), leaf(shape[1]), leaf(*shape)
     for y in (
         F.layer_norm(x, shape[1:], w, b),
         F.rms_norm(x, shape[1:], w),
         F.softmax(x, 1),
         F.log_softmax(x, 1),
         F.dropout(x),
+        F.bias_dropout_add(x, b, residual),
+        *F.add_layer_norm(x, residual, shape[1:], w, b),
+        *F.add_rms_norm(x, residual, shape[1:], w),
     ):
-        y.backward(leaf(*shape).detach())
+        y.backward(leaf(*shape).detach(), retain_graph=True)
+    y, s = F.add_layer_norm(x, residual, shape[1:], w, b)
+    cudagrad.autograd.backward([y, s], [leaf(*shape).detach(), leaf(*shape).detach()])
 
 
 @pytest.mark.parametrize("shape", [(9, 200), (3, 1000), (5, 33), (2, 600)], ids=str)
@@ -247,15 +252,17 @@ def test_our_kernels_have_no_race_in_any_order(monkeypatch, shape, schedule):
 
 @needs_lines
 @pytest.mark.parametrize("dtype", [cudagrad.float32, cudagrad.bfloat16], ids=str)
-def test_our_kernels_move_no_sector_in_vain(dtype):
+@pytest.mark.parametrize("columns", [1024, 2048])
+def test_our_kernels_move_no_sector_in_vain(dtype, columns):
     """Rows of whole packs: every access of global memory is coalesced, none of shared memory meets a bank twice."""
     with emulator.traffic() as found:
-        all_kernels((9, 1024), dtype)
+        all_kernels((9, columns), dtype)
     assert {entry for entry, *_ in found.lines} >= {"layer_norm_forward", "layer_norm_backward", "softmax_forward"}
     wasteful = {line: found.ratio(*line) for line in found.lines if found.ratio(*line) > 1.01}
     # sums of 8 halves a lane are 32 bytes in two stores; they are 1 in 300 of what this kernel moves at full size
-    partial = f"layer_norm.cu:{line_of(kernels_path() / 'layer_norm.cu', 'store_pack(dw_at')}"
-    assert wasteful.pop(("layer_norm_backward", partial, "store"), 2) == 2
+    for text in ("store_pack(dw_at", "store_pack(db_at"):
+        partial = f"layer_norm.cu:{line_of(kernels_path() / 'layer_norm.cu', text)}"
+        assert wasteful.pop(("layer_norm_backward", partial, "store"), 2) == 2
     assert not wasteful
 
 
@@ -264,17 +271,18 @@ def test_the_bytes_of_a_header_are_the_bytes_that_move(monkeypatch):
     stated, run = {}, emulator.run
 
     def noting(plan, extra=()):
-        absent = sum(a is None for p, a in zip(plan.entry.parameters, plan.arguments) if p.pointer)
-        stated.setdefault(plan.entry.name, []).append(None if absent else plan.cost("bytes"))
+        absent = {p.name for p, a in zip(plan.entry.parameters, plan.arguments) if p.pointer and a is None}
+        known = absent <= set(plan.entry.launch["bytes"].co_names)
+        stated.setdefault(plan.entry.name, []).append(plan.cost("bytes") if known else None)
         return run(plan, extra)
 
     monkeypatch.setattr(emulator, "run", noting)
     with emulator.traffic() as found:
-        for shape in ((9, 256), (9, 40), (3, 33)):
+        for shape in ((9, 256), (9, 40), (3, 33), (2, 8200)):
             all_kernels(shape, cudagrad.float32)
     for entry, counts in stated.items():
         for expected, touched in zip(counts, found.touched[entry], strict=True):
-            assert expected in (None, touched), entry  # None: an array was left out
+            assert expected in (None, touched), entry  # None: an array was left out, and the header does not say
         assert any(counts), entry
 
 

@@ -1,13 +1,14 @@
 """The instructions of `ptx.cuh` on the emulated device: what each does, what a wrong use is told; NVRTC builds all."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cudagrad.backend import emulator
-from cudagrad.backend.emulator import KernelError
+from cudagrad.backend.emulator import KernelError, build
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.backend.kernels.launch import plan
 
@@ -408,6 +409,24 @@ def test_copies_are_counted_as_loads_and_shared_stores(tmp_path):
 
 
 # ---- small ones
+
+
+@pytest.mark.skipif(not shutil.which("clang++"), reason="clang++ is not installed")
+def test_clang_builds_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", "clang++")
+    build.compiler.cache_clear()
+    try:
+        a, b = np.arange(256).reshape(16, 16).astype(np.float16), np.eye(16, 8, dtype=np.float16)
+        x, y = floats()
+        for check in (False, True):
+            with emulator.settings(check=check):
+                assert np.array_equal(*product(mma_probe(tmp_path), a, b, np.ones((16, 8), np.float32)))
+                launch(copy_probe(tmp_path, COPY), x=x, y=y)
+        assert np.array_equal(y[:8], [0, 1, 2, 3, 0, 0, 0, 0])
+        missing = COPY.replace("cp_async_wait<0>();\n", "") + "\ncp_async_wait<0>();"
+        assert "while the cp.async at" in told(copy_probe(tmp_path, missing), x=x, y=y)
+    finally:
+        build.compiler.cache_clear()
 
 
 @pytest.mark.parametrize("name", HALVES)
