@@ -191,7 +191,7 @@ class Kernel:
         whole = kind not in signature.FLOATING
         if whole and not math.isfinite(value) or kind == "float" and _MOST_FLOAT < abs(value) < math.inf:
             raise ValueError(f"{self.title}: argument {n} = {value} does not fit into {kind}")
-        return value
+        return int(value) if whole and value == int(value) else value
 
     def _check_apart(self, n, changed, tensors):
         """ValueError where an argument lies in the memory of one that is changed in place: threads have no order."""
@@ -209,10 +209,12 @@ class Kernel:
                 f"{self.title}: {self.entry.file} has changed since kernel(...) read it: call that again"
             )
         like = next(a for a in given.values() if a is not None)
-        target = device_of(like)
+        return make(device_of(like), lambda xp: self._launched(given, numbers, unwanted, like))
+
+    def _launched(self, given, numbers, unwanted, like):
         spread = self._spread(given)
         compact = {n: None if a is None else self._compact(n, a) for n, a in given.items()}
-        made = {n: None if n in unwanted else self._maker(n, target) for n in self.outputs if n not in given}
+        made = {n: None if n in unwanted else self._maker(n, xp_of(like)) for n in self.outputs if n not in given}
         try:
             result = launch(self.entry, like, **compact, **numbers, **made)
         except Unfit as reason:
@@ -261,7 +263,7 @@ class Kernel:
             return array
         return array.reshape((*array.shape[: p.spread], *spread[p.dims[p.spread]], *array.shape[p.spread + 1 :]))
 
-    def _maker(self, n, target):
+    def _maker(self, n, xp):
         p = self._arrays[n]
 
         def build(letters):
@@ -269,7 +271,7 @@ class Kernel:
             if any(size != int(size) or size < 0 for size in shape):
                 raise ValueError(f"{self.title}: output {n} would have shape {shape}, [{','.join(p.dims)}]")
             dtype = letters["dtype_" + p.type] if p.type in ("T", "W", "A") else _DTYPES[p.type]
-            return make(target, lambda xp: xp.empty(tuple(map(int, shape)), dtype))
+            return xp.empty(tuple(map(int, shape)), dtype)
 
         return build
 

@@ -88,13 +88,13 @@ def _narrow(result, low):
 
 
 def launch(entry, like, /, **given):
-    """Run a kernel where the array ``like`` lies; of the CPU's arrays, on the same memory, by its emulated build.
+    """Run a kernel on the device of ``like``; of the CPU's arrays, on the same memory, by its emulated build.
 
     ``given`` are its arguments by name, as arrays, numbers and None; a function makes an array from the letters of the
     others' shapes. They come back as a dict.
     """
     owner = _OWNERS.get(like.__class__) or _device(device("emulated"))
-    return make(device_of(like), lambda xp: owner.launch(entry, **given))
+    return owner.launch(entry, **given)
 
 
 def to_device(array, target):

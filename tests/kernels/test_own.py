@@ -6,7 +6,6 @@ import os
 import pickle
 import shutil
 import threading
-import types
 import warnings
 
 import ml_dtypes
@@ -15,15 +14,14 @@ import pytest
 
 import cudagrad as torch
 import cudagrad.config
-from cudagrad import backend
 from cudagrad.autograd import GradcheckError
-from cudagrad.backend import cuda, emulator
+from cudagrad.backend import emulator
 from cudagrad.backend.emulator import KernelError, build
-from cudagrad.backend.kernels import nvrtc
+from cudagrad.backend.kernels import header, nvrtc
 from cudagrad.backend.kernels.header import HeaderError
-from cudagrad.core.tensor import wrap
 from cudagrad.tools import where
 
+from ..double import installed, launch
 from .common import needs_compiler
 
 SCALE = """
@@ -218,6 +216,22 @@ def test_geometry_may_be_of_several_dims_with_shared_memory():
     x = numbers(13, 21).requires_grad_()
     assert torch.equal(run(x), x.T)
     (run(x) * x.T).sum().backward()
+
+
+@needs_compiler
+def test_shared_and_constant_memory_may_be_declared_outside_of_functions():
+    text = """
+    extern __shared__ __align__(16) char room[];
+    __constant__ float taps[3] = {1, 2, 4};
+    extern "C" __global__ void convolved(const float* x, float* y, int N) {
+      float* kept = (float*)room;
+      kept[threadIdx.x] = x[threadIdx.x];
+      __syncthreads();
+      if (threadIdx.x + 2 < N)
+        for (int t = y[threadIdx.x] = 0; t < 3; ++t) y[threadIdx.x] += taps[t] * kept[threadIdx.x + t];
+    }"""
+    run = torch.kernel(text, "x: float[N] -> y: float[N - 2]", grid=1, block="N", shared="4 * N", check=True)
+    assert run(torch.arange(5.0)).tolist() == [10, 17, 24]
 
 
 @needs_compiler
@@ -523,42 +537,30 @@ def test_checkpointed_and_in_threads_it_gives_the_same():
 # ---- on a GPU, by a double
 
 
-class Pointed(np.ndarray):
-    """A NumPy array with what a launch reads of CuPy's."""
-
-    device = types.SimpleNamespace(id=0)
-
-    @property
-    def data(self):
-        return types.SimpleNamespace(ptr=self.__array_interface__["data"][0])
-
-
 @needs_compiler
-def test_on_cuda_it_launches_with_packed_arguments_of_cs_widths(monkeypatch):
-    made = {
-        n: (lambda f: lambda *a, **k: f(*a, **k).view(Pointed))(getattr(np, n)) for n in ("empty", "ascontiguousarray")
-    }
-    gpu = types.SimpleNamespace(**made, cuda=types.SimpleNamespace(Device=lambda index: contextlib.nullcontext()))
-    launched, run = [], scale()
-
-    def loaded(file, stamp, name, macros, here, shared):
-        def function(grid, block, arguments, shared_mem):
-            launched.append((name, grid, block, [a.dtype.name for a in arguments], dict(macros)["CG_T"]))
-            plan = types.SimpleNamespace(entry=run.entry, macros=macros, grid=grid, block=block, shared=shared_mem)
-            plan.arguments = arguments
-            emulator.run(plan)
-
-        return function
-
-    monkeypatch.setattr(cuda, "cupy", lambda: gpu)
-    monkeypatch.setattr(cuda, "current_device", lambda: 0)
-    monkeypatch.setattr(cuda, "_processors", lambda index: 4)
-    monkeypatch.setattr(cuda, "_loaded", loaded)
-    monkeypatch.setitem(backend.ARRAYS, Pointed, gpu)
-    monkeypatch.setitem(backend._OWNERS, Pointed, cuda)
-    y = run(wrap(np.arange(300, dtype="f4").view(Pointed)), 2)
-    assert type(y.array) is Pointed and y.array[299] == 598
-    assert launched == [("scale", (2, 1, 1), (256, 1, 1), ["float32", "float32", "float32", "int32"], "float")]
+def test_on_cuda_it_launches_on_the_gpu_of_its_tensors(monkeypatch):
+    parameters = "const float* index, float* stream, float status, bool lambda, unsigned long long at"
+    text = by_element("gpu", "stream[i] = index[i] * status + lambda + (at >> 63);", parameters)
+    back = torch.kernel(
+        by_element("gpu_backward", "dindex[i] = g[i] * status;", "const float* g, float* dindex, float status"),
+        "g: float[N...] -> dindex: float[N...] or null",
+    )  # fmt: skip
+    run = torch.kernel(text, "index: float[N...] -> stream: float[N...]", grad=back)
+    own = {k.entry.file: {k.entry.name: k.entry} for k in (run, back)}
+    monkeypatch.setattr(launch, "entries", lambda file: own.get(file) or header.entries(file))
+    with installed() as double:
+        for device in ("cuda:1", "cuda:1", "cuda:0"):
+            x = numbers(30, 10).to(device).requires_grad_()
+            y = run(x, 2, np.bool_(True), np.float64(2**63))
+            assert y.device == x.device and np.allclose(y.detach().cpu().numpy(), 2 * x.detach().cpu().numpy() + 2)
+            with torch.cuda.device(device):  # for the ops; the kernel itself sees to where it runs
+                y.sum().backward()
+            assert x.grad.device == x.device and x.grad.cpu().tolist() == [[2.0] * 10] * 30
+        ours = [at for at in double.launched if at[0] in ("gpu", "gpu_backward")]
+        assert ours[:2] == [(n, (2, 1, 1), (256, 1, 1), 0, 0) for n in ("gpu", "gpu_backward")] and len(ours) == 6
+        assert run(torch.empty(0, 3, device="cuda"), 2, True, 1).shape == (0, 3)
+        with pytest.raises(TypeError, match="argument index is float64, and must be float"):
+            run(x.detach().double(), 2, True, 1)
 
 
 def _nvrtc():
@@ -703,6 +705,12 @@ def test_a_check_moves_no_zero_and_leaves_the_arguments_as_they_are():
         ),
         (SCALE, STATED, {"block": "open(N)"}, "may use numbers, letters, arithmetic"),
         (SCALE, STATED, {"shared": "4 *"}, "is no expression"),
+        (
+            SCALE.replace("float k", "CG_T k"),
+            STATED,
+            {},
+            "k is a number of type CG_T: give it one of C's, float or double",
+        ),
         (SCALE.replace("int N", "size_t N"), STATED, {}, "N of scale has type size_t; a scalar is int"),
     ],
 )

@@ -12,6 +12,7 @@
 #define __global__
 #define __device__ static  // internal linkage: its static arrays may then lie in a section of ours
 #define __host__
+#define __constant__ static const
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)

@@ -13,7 +13,16 @@ from .launch import complete, planned
 
 CONFIG = struct.Struct("=7I4xQQI4x")  # CUlaunchConfig: grid, block, shared; stream, attributes, their count
 STREAM = 32  # where in it the stream stands; what comes before is the same in every launch of a plan
-FORMATS = {"i4": "i4x", "u4": "I4x", "i8": "q", "u8": "Q", "f4": "f4x", "f8": "d", "f2": "e6x"}  # each in eight bytes
+FORMATS = {
+    "b1": "?7x",
+    "i4": "i4x",
+    "u4": "I4x",
+    "i8": "q",
+    "u8": "Q",
+    "f4": "f4x",
+    "f8": "d",
+    "f2": "e6x",
+}  # each in eight bytes
 MOST_PLANS = 4096
 
 
@@ -40,19 +49,22 @@ class Launcher:
     # ---- the text
 
     def text(self):
-        """The text of ``call(given, ...)``, which launches and returns the arguments, arrays that it made too."""
-        key = ["here", *(n for n in self.entry.deciding if n in self.names)]
-        lines = [f"def call(given, {', '.join(self.names)}):", "    here = index()", "    try:"]
+        """The text of ``call(given, ...)``, which launches and returns the arguments, arrays that it made too.
+
+        Of an argument x, ``v_x`` is the value, ``p_x`` the address, ``s_x`` the shape, ``d_x`` the dtype.
+        """
+        key = ["here", *("v_" + n for n in self.entry.deciding if n in self.names)]
+        lines = [f"def call(given, {', '.join('v_' + n for n in self.names)}):", "    here = index()", "    try:"]
         pointers, of = [], None
         for p in self._arrays():
             if p.name in self.made:
                 of = of or f"letters[{', '.join(key)}, ({' | '.join(pointers) or '0'}) & 15]"
-                lines += [f"        if {p.name}.__class__ is maker:"]
-                lines += [f"            {p.name} = given['{p.name}'] = {p.name}({of})"]
+                lines += [f"        if v_{p.name}.__class__ is maker:"]
+                lines += [f"            v_{p.name} = given['{p.name}'] = v_{p.name}({of})"]
             lines += self._seen(p)
             key += [f"s_{p.name}", f"d_{p.name}"]
             pointers.append(f"p_{p.name}")
-        values = ", ".join([*pointers, *(p.name for p in self._numbers())])
+        values = ", ".join([*pointers, *("v_" + p.name for p in self._numbers())])
         lines += [
             f"        free, pack, function = plans[{', '.join(key)}, ({' | '.join(pointers) or '0'}) & 15]",
             "    except (KeyError, AttributeError):",
@@ -84,15 +96,15 @@ class Launcher:
     def _seen(self, p):
         """The lines that take an array's shape, dtype and address; one that is not contiguous ``first`` refuses."""
         take = [
-            f"p_{p.name} = {p.name}{self.device.ADDRESS}",
-            f"s_{p.name} = {p.name}.shape",
-            f"d_{p.name} = {p.name}.dtype",
-            f"if not {p.name}{self.device.CONTIGUOUS}:",
+            f"p_{p.name} = v_{p.name}{self.device.ADDRESS}",
+            f"s_{p.name} = v_{p.name}.shape",
+            f"d_{p.name} = v_{p.name}.dtype",
+            f"if not v_{p.name}{self.device.CONTIGUOUS}:",
             "    raise AttributeError",
         ]
         if not p.nullable:
             return ["        " + line for line in take]
-        none = [f"if {p.name} is None:", f"    p_{p.name} = 0", f"    s_{p.name} = d_{p.name} = None", "else:"]
+        none = [f"if v_{p.name} is None:", f"    p_{p.name} = 0", f"    s_{p.name} = d_{p.name} = None", "else:"]
         return ["        " + line for line in (*none, *("    " + line for line in take))]
 
     # ---- what is not known yet

@@ -193,6 +193,8 @@ def _axes(text):
 
 def _parameter(label, text, arrays, made):
     p = parameter(label, label.rpartition(" ")[2], " ".join(text.split()), arrays)
+    if not p.pointer and p.type in TYPE_LETTERS:
+        raise HeaderError(f"{label}: {p.name} is a number of type {p.spelled}: give it one of C's, float or double")
     spread = next((i for i, d in enumerate(p.dims) if d.endswith(_SPREAD)), None)
     p = dataclasses.replace(p, dims=tuple(d.removesuffix(_SPREAD) for d in p.dims), spread=spread)
     if p.pointer and p.const and p.name in made:
