@@ -217,6 +217,9 @@ class Kernel:
         made = {n: None if n in unwanted else self._maker(n, xp_of(like)) for n in self.outputs if n not in given}
         try:
             result = launch(self.entry, like, **compact, **numbers, **made)
+        except NameError as error:
+            told = f"argument {error.name} is missing: no array that is given has that axis"
+            raise TypeError(f"{self.title}: {told}") from None
         except Unfit as reason:
             raise ValueError(str(reason)) from None
         except RuntimeError as error:
@@ -267,6 +270,9 @@ class Kernel:
         p = self._arrays[n]
 
         def build(letters):
+            unknown = [d for d in p.dims if not d.isdigit() and d not in letters]
+            if unknown:
+                raise NameError(unknown[0], name=unknown[0])  # as an expression of the launch would
             shape = tuple(int(d) if d.isdigit() else letters[d] for d in p.dims)
             if any(size != int(size) or size < 0 for size in shape):
                 raise ValueError(f"{self.title}: output {n} would have shape {shape}, [{','.join(p.dims)}]")

@@ -777,6 +777,15 @@ def test_tensors_of_two_devices_or_none():
         torch.kernel(add, "a, b: float[N] or null -> y: float[N]")(None, None)
 
 
+@needs_compiler
+def test_an_axis_that_no_given_array_has_is_a_number_to_give():
+    text = by_element("spread", "y[i] = b ? b[i % C] : 1;", "const float* x, const float* b, float* y, int C")
+    run = torch.kernel(text.replace("i < N", "i < N * C"), "x: float[N], b: float[C] or null -> y: float[N,C]")
+    assert run(X, torch.arange(2.0)).tolist() == [[0, 1]] * 3 and run(X, C=2).tolist() == [[1, 1]] * 3
+    with pytest.raises(TypeError, match="spread: argument C is missing: no array that is given has that axis"):
+        run(X)
+
+
 def test_an_axis_of_other_length_and_a_dtype_apart_are_named():
     add = by_element("add", "y[i] = a[i] + b[i];", "const CG_T* a, const CG_T* b, CG_T* y")
     run = torch.kernel(add, "a, b: T[N] -> y: T[N]")
