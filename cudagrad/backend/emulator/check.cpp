@@ -46,7 +46,7 @@ Memory* memory_of(const char* at) {
   return nullptr;
 }
 
-bool ordered(const Access& before, const Access& now) {
+__forceinline__ bool ordered(const Access& before, const Access& now) {
   if (!before.who || before.who == now.who) return true;
   unsigned before_thread = (before.who - 1) % 1024, now_thread = (now.who - 1) % 1024;
   if ((before.who - 1) / 1024 != (now.who - 1) / 1024) return false;  // blocks do not wait for one another
@@ -61,7 +61,7 @@ bool ordered(const Access& before, const Access& now) {
           does, did, block, thread, before.pc);
 }
 
-void look(Memory& m, char* at, const Access& now, bool writes, bool atomic) {
+__forceinline__ void look(Memory& m, char* at, const Access& now, bool writes, bool atomic) {
   Cell& c = m.cells[at - m.start];
   if (c.copying)
     fail_at((void*)(base + now.pc),

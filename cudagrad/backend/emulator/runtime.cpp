@@ -18,7 +18,9 @@ extern "C" char __stop_cg_shared[] __attribute__((weak, visibility("hidden")));
 namespace cg {
 
 enum State { READY, WAITS_BLOCK, WAITS_WARP, DONE };
-enum Schedule { ORDERED, REVERSED, RANDOM, EAGER };  // EAGER: random, with a switch at every warp's collective
+// ORDERED, REVERSED: a warp goes on until it waits for the block, and its stacks stay in the cache. RANDOM: of all threads;
+// EAGER: with a switch at every warp's collective too.
+enum Schedule { ORDERED, REVERSED, RANDOM, EAGER };
 
 const size_t ROOM = 64 << 10;  // of a thread's stack
 const int MOST_THREADS = 1024;
@@ -42,6 +44,8 @@ Thread threads[MOST_THREADS];
 Warp warps[MOST_THREADS / 32];
 int order[MOST_THREADS];
 int count, done, at_barrier;
+int turn;                       // of `order`: whose comes next
+bool skip[MOST_THREADS / 32];  // warps that stand still in this round
 void* scheduler;
 void** kernel_arguments;
 sigjmp_buf failed;
@@ -65,14 +69,35 @@ bool same(const Site& a, const Site& b) {
   return a.line == b.line && (a.file == b.file || !strcmp(a.file, b.file)) && (a.what == b.what || !strcmp(a.what, b.what));
 }
 
-void to_scheduler() { cg_switch(&self->stack_pointer, scheduler); }
+bool any_ready(int first) {
+  for (int i = first; i < first + 32; ++i)
+    if (threads[order[i]].state == READY) return true;
+  return false;
+}
+
+// The next of this round that can run; null at its end.
+Thread* next_ready() {
+  for (;;) {
+    if (turn && turn % 32 == 0 && launch->schedule < RANDOM && any_ready(turn - 32)) turn -= 32;
+    if (turn == count) return nullptr;
+    Thread& t = threads[order[turn++]];
+    if (t.state == READY && !skip[t.warp]) return &t;
+  }
+}
+
+// This thread waits, or has returned: on to the next, or to the scheduler for another round.
+void pass_on() {
+  Thread* me = self;
+  self = next_ready();
+  cg_switch(&me->stack_pointer, self ? self->stack_pointer : scheduler);
+}
 
 void run_thread() {
   launch->call(kernel_arguments);
   copies_thread_end();
   self->state = DONE;
   ++done;
-  to_scheduler();
+  pass_on();
 }
 
 void write_message(const char* format, va_list list) {
@@ -177,12 +202,6 @@ void set_order() {
   for (int i = 0; i < count; ++i) order[i] = launch->schedule == REVERSED ? count - 1 - i : i;
 }
 
-void resume(int i) {
-  self = &threads[i];
-  cg_switch(&scheduler, self->stack_pointer);
-  self = nullptr;
-}
-
 [[noreturn]] void deadlock() {
   static char text[2048];
   size_t n = 0;
@@ -204,18 +223,16 @@ void resume(int i) {
 }
 
 void run_threads() {
-  bool skip[MOST_THREADS / 32];
   while (done < count) {
-    bool eager = launch->schedule == EAGER, moved = false, skipped = false;
+    bool skipped = false;
     if (launch->schedule >= RANDOM) shuffle_order(0, count);
-    for (bool& s : skip) skipped |= s = eager && random_bits() % 2;
-    for (int i = 0; i < count; ++i) {
-      const Thread& t = threads[order[i]];
-      if (t.state != READY || skip[t.warp]) continue;
-      moved = true;
-      resume(order[i]);
-    }
-    if (!moved && !skipped) deadlock();
+    for (bool& s : skip) skipped |= s = launch->schedule == EAGER && random_bits() % 2;
+    turn = 0;
+    self = next_ready();
+    if (self)
+      cg_switch(&scheduler, self->stack_pointer);
+    else if (!skipped)
+      deadlock();
   }
 }
 
@@ -310,7 +327,7 @@ void barrier(Site site) {
   self->site = site;
   if (++at_barrier < count) {
     self->state = WAITS_BLOCK;
-    to_scheduler();
+    pass_on();
     return;
   }
   at_barrier = 0;
@@ -319,7 +336,7 @@ void barrier(Site site) {
     if (threads[i].state == WAITS_BLOCK) threads[i].state = READY;
     ++threads[i].passed;
   }
-  if (launch->schedule >= RANDOM) to_scheduler();
+  if (launch->schedule >= RANDOM) pass_on();
 }
 
 void collect(Site site, unsigned mask, void* posted, Execute execute) {
@@ -335,7 +352,7 @@ void collect(Site site, unsigned mask, void* posted, Execute execute) {
   warp.waiting |= 1u << self->lane;
   if ((warp.waiting & mask) != mask) {
     self->state = WAITS_WARP;
-    to_scheduler();
+    pass_on();
     return;
   }
   void* operands[32];
@@ -351,7 +368,7 @@ void collect(Site site, unsigned mask, void* posted, Execute execute) {
   warp.waiting &= ~mask;
   for (int lane = 0; lane < 32; ++lane)
     if (mask >> lane & 1) lanes[lane].state = READY, ++lanes[lane].passed;
-  if (launch->schedule == EAGER) to_scheduler();
+  if (launch->schedule == EAGER) pass_on();
 }
 
 void sync_warp(Site site, unsigned mask) {
