@@ -7,13 +7,25 @@ import numpy as np
 class dtype:
     """An element type, one object each: ``cudagrad.float32`` is ``cudagrad.float``.
 
-    ``numpy`` is NumPy's dtype, ``category`` 0 for bool, 1 for integers, 2 for floating, 3 for complex.
+    ``numpy`` is NumPy's dtype, ``category`` 0 for bool, 1 for integers, 2 for floating, 3 for complex; ``legacy`` and
+    ``cpp`` are its names in PyTorch's error messages.
     """
 
-    __slots__ = ("name", "numpy", "category", "itemsize", "is_floating_point", "is_complex", "is_signed", "legacy")
+    __slots__ = (
+        "name",
+        "numpy",
+        "category",
+        "itemsize",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "legacy",
+        "cpp",
+    )
 
-    def __init__(self, name, numpy_type, category, legacy):
-        self.name, self.numpy, self.category, self.legacy = name, np.dtype(numpy_type), category, legacy
+    def __init__(self, name, numpy_type, category, legacy, cpp):
+        self.name, self.numpy, self.category = name, np.dtype(numpy_type), category
+        self.legacy, self.cpp = legacy, cpp
         self.itemsize = self.numpy.itemsize
         self.is_floating_point = category == 2
         self.is_complex = category == 3
@@ -40,21 +52,21 @@ class dtype:
         raise RuntimeError(f"to_complex: no complex dtype has parts of {self}")
 
 
-uint8 = dtype("uint8", np.uint8, 1, "Byte")
-int8 = dtype("int8", np.int8, 1, "Char")
-int16 = dtype("int16", np.int16, 1, "Short")
-int32 = dtype("int32", np.int32, 1, "Int")
-int64 = dtype("int64", np.int64, 1, "Long")
-uint16 = dtype("uint16", np.uint16, 1, "UInt16")
-uint32 = dtype("uint32", np.uint32, 1, "UInt32")
-uint64 = dtype("uint64", np.uint64, 1, "UInt64")
-float16 = dtype("float16", np.float16, 2, "Half")
-bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, 2, "BFloat16")
-float32 = dtype("float32", np.float32, 2, "Float")
-float64 = dtype("float64", np.float64, 2, "Double")
-complex64 = dtype("complex64", np.complex64, 3, "ComplexFloat")
-complex128 = dtype("complex128", np.complex128, 3, "ComplexDouble")
-bool = dtype("bool", np.bool_, 0, "Bool")
+uint8 = dtype("uint8", np.uint8, 1, "Byte", "unsigned char")
+int8 = dtype("int8", np.int8, 1, "Char", "signed char")
+int16 = dtype("int16", np.int16, 1, "Short", "short int")
+int32 = dtype("int32", np.int32, 1, "Int", "int")
+int64 = dtype("int64", np.int64, 1, "Long", "long int")
+uint16 = dtype("uint16", np.uint16, 1, "UInt16", "short unsigned int")
+uint32 = dtype("uint32", np.uint32, 1, "UInt32", "unsigned int")
+uint64 = dtype("uint64", np.uint64, 1, "UInt64", "long unsigned int")
+float16 = dtype("float16", np.float16, 2, "Half", "c10::Half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, 2, "BFloat16", "c10::BFloat16")
+float32 = dtype("float32", np.float32, 2, "Float", "float")
+float64 = dtype("float64", np.float64, 2, "Double", "double")
+complex64 = dtype("complex64", np.complex64, 3, "ComplexFloat", "c10::complex<float>")
+complex128 = dtype("complex128", np.complex128, 3, "ComplexDouble", "c10::complex<double>")
+bool = dtype("bool", np.bool_, 0, "Bool", "bool")
 
 half, float, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 short, int, long = int16, int32, int64

@@ -397,7 +397,7 @@ def _check_grad(x, value):
             f"'{x.device}'. Please ensure that the gradient and the tensor are on the same device"
         )
     if value.dtype is not x.dtype:
-        given = _SPOKEN.get(value.dtype, value.dtype.name)
+        given = value.dtype.cpp
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype '{x.dtype.legacy}'. The "
             "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype)."
@@ -408,10 +408,6 @@ def _check_grad(x, value):
             f"'{list(x.shape)}'. Please "
             "ensure that the gradient and the tensor are the same size"
         )
-
-
-_SPOKEN = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "c10::Half"}
-_SPOKEN |= {dtypes.bfloat16: "c10::BFloat16", dtypes.int64: "long int", dtypes.int32: "int"}
 
 
 def wrap(array):

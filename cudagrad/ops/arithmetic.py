@@ -337,10 +337,6 @@ def addcdiv(xp, x, tensor1, tensor2, *, value):
     return x + (quotient if value == 1 else quotient * x.dtype.type(value))
 
 
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
-_C_NAMES |= {"int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "bool": "bool"}
-
-
 def _between(input, end, weight):
     me = TABLE["lerp"]
     refuse("lerp_kernel_scalar", input.array, "biu")
@@ -348,7 +344,7 @@ def _between(input, end, weight):
         weight = lift(weight, input, me)
     for name, t in (("end", end), ("weight", weight)):
         if t.dtype is not input.dtype:
-            want, got = (_C_NAMES.get(d.name, d.name) for d in (input.dtype, t.dtype))
+            want, got = input.dtype.cpp, t.dtype.cpp
             raise RuntimeError(errors.text(f"expected dtype {want} for `{name}` but got dtype {got}"))
     return input, end, weight
 

@@ -173,14 +173,9 @@ def _check_mask(name, mask, legacy=False):
     if not isinstance(mask, Tensor):
         raise TypeError(f"{name}(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
     if mask.dtype is not dtypes.bool:
-        got = mask.dtype.legacy if legacy else _C_NAMES.get(mask.dtype.name, mask.dtype.name)
+        got = mask.dtype.legacy if legacy else mask.dtype.cpp
         first = f"{name} only supports boolean masks, but got mask with dtype {got}"
         raise RuntimeError(errors.text(first, "fix: mask.bool()"))
-
-
-_C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int"}
-_C_NAMES |= {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
-_C_NAMES |= {"complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
 
 
 def _masked_fill(input, mask, value):

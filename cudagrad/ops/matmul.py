@@ -11,14 +11,6 @@ __all__ = ("mm", "bmm", "matmul", "mv", "dot", "vdot", "inner", "outer", "ger")
 METHODS = __all__
 LINALG = ("matmul",)
 
-# The names of C++ that PyTorch's message about two dtypes in `mm` is written in.
-_CPP = {
-    **{dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "c10::Half"},
-    **{dtypes.bfloat16: "c10::BFloat16", dtypes.int64: "long int", dtypes.int32: "int", dtypes.int16: "short int"},
-    **{dtypes.int8: "signed char", dtypes.uint8: "unsigned char", dtypes.bool: "bool"},
-    **{dtypes.complex64: "c10::complex<float>", dtypes.complex128: "c10::complex<double>"},
-}
-
 
 class Unfit(Exception):
     """Raised in a forward whose operands do not fit; the op's ``explain`` words it."""
@@ -66,7 +58,7 @@ def cannot_multiply(x_shape, y_shape):
 
 def two_dtypes(x, y, first=None):
     if first is None:
-        names = f"{_CPP[dtypes.of_array(x)]} != {_CPP[dtypes.of_array(y)]}"
+        names = f"{dtypes.of_array(x).cpp} != {dtypes.of_array(y).cpp}"
         first = f"expected m1 and m2 to have the same dtype, but got: {names}"
     return errors.text(first, "matrix products do not promote", "fix: bring one to the other's dtype with .to(dtype)")
 

@@ -12,9 +12,6 @@ from . import attention_blocks as blocks
 FUNCTIONAL = ("scaled_dot_product_attention",)
 
 
-_NAMES = {"Long": "long int", "Bool": "bool", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
-
-
 def _mT(m, x):
     return m.transpose(x, dim0=len(x.shape) - 2, dim1=len(x.shape) - 1)
 
@@ -95,8 +92,8 @@ def _check(query, key, value, mask, p, causal):
             raise not_tensor(TABLE["attention"], query, key, value)
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {_name(query)} key.dtype: "
-            f"{_name(key)} and value.dtype: {_name(value)} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.cpp} key.dtype: "
+            f"{key.dtype.cpp} and value.dtype: {value.dtype.cpp} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
@@ -107,20 +104,17 @@ def _check(query, key, value, mask, p, causal):
         if mask.dtype.category and mask.dtype is not query.dtype:
             raise RuntimeError(
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                f"{_name(mask)} and  query.dtype: {_name(query)} instead."
+                f"{mask.dtype.cpp} and  query.dtype: {query.dtype.cpp} instead."
             )
         if causal:
             first = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             raise RuntimeError(errors.text(first, "fix: leave one of them out, or put the causal part into the mask"))
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if query.dtype.category != 2:
+    if query.dtype.category != 2:  # what the product of the weights, which are floating, with the values says
+        if value.ndim == 2:
+            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {value.dtype.cpp}")
         raise RuntimeError(f"expected scalar type Float but found {query.dtype.legacy}")
-
-
-def _name(t):
-    legacy = t.dtype.legacy
-    return _NAMES.get(legacy, legacy.lower())
 
 
 def _together(query, key, value, mask):

@@ -141,11 +141,10 @@ case(
     ),
     Error(
         RuntimeError,
-        "expected scalar type Float but found Long",
-        np.ones((2, 3), int),
-        np.ones((2, 3), int),
-        np.ones((2, 3), int),
+        "expected m1 and m2 to have the same dtype, but got: float != long int",
+        *[np.ones((2, 3), int)] * 3,
     ),
+    Error(RuntimeError, "expected scalar type Float but found Long", *[np.ones((1, 2, 3), int)] * 3),
     Error(
         IndexError,
         "Dimension out of range (expected to be in range of [-2, 1], but got -3)",
