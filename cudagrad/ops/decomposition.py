@@ -5,7 +5,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import wrap
-from .linalg_checks import _LinAlgError, each, element, matrices, square_matrices
+from .linalg_checks import _LinAlgError, a_tensor, each, element, matrices, square_matrices
 from .norms import complex_valued
 from .outputs import placed, result_type
 from .substitution import mH
@@ -299,12 +299,19 @@ def general_eigen(xp, x):
     return (w, V), w, V
 
 
+def _complex_beside(name, A):
+    a_tensor(name, A, "input")
+    if A.dtype.category < 2:
+        raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
+
+
 def eig(A, *, out=None):
     """Eigenvalues and eigenvectors of square matrices, complex, in no order; eigenvectors are columns of length 1.
 
     Derivative  where the eigenvalues differ, for functions that do not depend on the eigenvectors' phase
     Raises      RuntimeError for values that are not finite
     """
+    _complex_beside("linalg.eig", A)
     square_matrices("linalg.eig", A)
     if not bool(xp_of(A.array).isfinite(A.array).all()):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
@@ -313,6 +320,7 @@ def eig(A, *, out=None):
 
 def eigvals(A, *, out=None):
     """The eigenvalues of square matrices, complex, in no order."""
+    _complex_beside("linalg.eigvals", A)
     square_matrices("linalg.eigvals", A)
     return placed("linalg_eigvals", eig(A).eigenvalues, out)
 

@@ -100,11 +100,17 @@ def pinverse(input, rcond=1e-15):
     return pinv(input, rcond)
 
 
+def _single_or_double(A):
+    if isinstance(A, Tensor) and (A.dtype.category < 2 or A.dtype.itemsize == 2):
+        raise RuntimeError("This function doesn't handle types other than float and double")
+
+
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values (or |eigenvalues|) are above max(atol, rtol * the largest): int64.
 
     ``tol`` is an absolute tolerance. Default: rtol = max(M,N) * eps.
     """
+    _single_or_double(A)
     matrices("torch.linalg.matrix_rank", A, "input")
     xp, array = xp_of(A.array), A.array
     atol, rtol = _plain(tol if tol is not None else atol), _plain(0.0 if tol is not None else rtol)
@@ -198,6 +204,7 @@ def _check_lstsq(name, A, B, driver):
             f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.legacy} and "
             f"other's dtype {B.dtype.legacy}"
         )
+    _single_or_double(A)
     matrices("linalg.lstsq", A)
     if driver is not None and driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")

@@ -182,7 +182,8 @@ def inv_ex(A, *, check_errors=False, out=None):
     info, regular = _infos(A.array)
     if check_errors and not regular:
         raise _singular(name)(np.linalg.LinAlgError(), A.array)
-    return placed("linalg_inv_ex", _InvEx(matrix_inverse(A) if regular else _nan_like(A), info), out)
+    inverse = matrix_inverse(A) if regular else _nan_where(info, matrix_inverse(_regular(A, info)))
+    return placed("linalg_inv_ex", _InvEx(inverse, info), out)
 
 
 def _infos(array):
@@ -194,8 +195,19 @@ def _infos(array):
     return wrap(xp.asarray(info)), not bool(info.any())
 
 
-def _nan_like(A):
-    return A.new_full(A.shape, math.nan)
+def _regular(A, info):
+    """``A`` with the identity in place of the matrices whose ``info`` is not 0."""
+    xp = xp_of(A.array)
+    return TABLE["where"].raw(_of_matrices(info), wrap(xp.eye(A.shape[-1], dtype=A.array.dtype)), A)
+
+
+def _nan_where(info, result):
+    """``result`` with nan where the ``info`` of a matrix is not 0."""
+    return result.masked_fill(_of_matrices(info), math.nan)
+
+
+def _of_matrices(info):
+    return wrap(xp_of(info.array).asarray(info.array != 0)[..., None, None])
 
 
 def _solve_back(m, g, x, out, needs, x_shape, y_shape):
@@ -249,14 +261,15 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """The solution and ``info``: 0, or the 1-based place of the zero pivot, and then nan instead of an error."""
     square_matrices("linalg.solve_ex", A)
     info, regular = _infos(A.array)
-    if regular:
-        return placed("linalg_solve_ex", _SolveEx(solve(A, B, left=left), info), out)
-    if check_errors:
+    if check_errors and not regular:
         i = int(np.flatnonzero(on_host(info.array))[0])
         raise _LinAlgError(
             f"torch.linalg.solve_ex: {element(A.array, i)}The solver failed because the input matrix is singular."
         )
-    return placed("linalg_solve_ex", _SolveEx(_nan_like(B), info), out)
+    X = solve(A if regular else _regular(A, info), B, left=left)
+    if not regular:
+        X = _nan_where(info, X.unsqueeze(-1)).squeeze(-1) if _is_vector(A, B) else _nan_where(info, X)
+    return placed("linalg_solve_ex", _SolveEx(X, info), out)
 
 
 # ---- powers and exponentials
@@ -267,11 +280,15 @@ def linalg_matrix_power(A, n, *, out=None):
 
     Raises      RuntimeError where A is not square, linalg.LinAlgError for a negative n where it is singular
     """
+    return placed("linalg_matrix_power", _power("linalg_matrix_power", A, n), out)
+
+
+def _power(function, A, n):
     name = "linalg.matrix_power"
     if isinstance(n, float):
-        raise TypeError("linalg_matrix_power(): argument 'n' (position 2) must be int, not float")
+        raise TypeError(f"{function}(): argument 'n' (position 2) must be int, not float")
     n = operator.index(n)
-    a_tensor(name, A)
+    a_tensor(function, A, "input")
     if A.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     equal_sides(name, A)
@@ -289,12 +306,12 @@ def linalg_matrix_power(A, n, *, out=None):
         result = nothing + wrap(xp.eye(A.shape[-1], dtype=A.array.dtype))
     elif result is A:
         result = A.clone()
-    return placed("linalg_matrix_power", result, out)
+    return result
 
 
 def matrix_power(input, n, *, out=None):
     """As ``linalg.matrix_power``."""
-    return linalg_matrix_power(input, n, out=out)
+    return placed("matrix_power", _power("matrix_power", input, n), out)
 
 
 # Padé's approximant of order 13 and the norm up to which it holds to double precision.

@@ -1,9 +1,10 @@
 """The functions that torch had before torch.linalg, most of them deprecated."""
 
 from .decomposition import linalg_qr, linalg_svd
+from .linalg_checks import equal_sides, square_matrices
 from .lu import lu_factor_ex
 from .outputs import placed, result_type, warn
-from .substitution import linalg_cholesky, solve_triangular
+from .substitution import solve_triangular, triangle_of
 
 __all__ = ("cholesky", "qr", "svd", "triangular_solve", "lu")
 METHODS = __all__
@@ -21,7 +22,8 @@ def cholesky(input, upper=False, *, out=None):
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\n"
         "U = torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH"
     )
-    return linalg_cholesky(input, upper=upper, out=out)
+    square_matrices("cholesky", input)
+    return placed("cholesky", triangle_of(input, upper), out)
 
 
 def qr(input, some=True, *, out=None):
@@ -51,6 +53,11 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
         "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
         "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
     )
+    for name, t in (("b", b), ("A", A)):
+        if t.ndim < 2:
+            first = f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has"
+            raise RuntimeError(f"{first} {t.ndim} dimensions instead")
+    equal_sides(None, A)
     if A.shape[-1] != b.shape[-2]:
         raise RuntimeError(
             f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-2]} by {A.shape[-1]} but each "

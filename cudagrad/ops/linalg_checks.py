@@ -20,33 +20,55 @@ def a_tensor(name, A, argument="A"):
         raise TypeError(f"{what}, not {type(A).__name__}")
 
 
+# Function -> the one whose name stands in what its checks say: PyTorch computes it by that.
+_SPEAKER = {f"linalg.{name}_ex": f"linalg.{name}" for name in ("inv", "cholesky", "solve")}
+_SPEAKER |= {"linalg.svdvals": "linalg.svd", "linalg.eigvalsh": "linalg.eigh"}
+# Function -> PyTorch's kernel on the CPU, where it is what turns down half precision.
+_KERNEL = {"linalg.det": "lu_cpu", "linalg.solve": "lu_cpu", "linalg.cholesky": "cholesky_cpu"}
+_KERNEL |= {"linalg.svd": "linalg_svd_cpu", "linalg.qr": "geqrf_cpu", "torch.linalg.lu_solve": "linalg.lu_solve_cpu"}
+# The same for functions that do not look at the dtype before, so that the kernel turns down integers too.
+_ALONE = {"linalg.lu": "lu_cpu", "linalg.lu_factor_ex": "lu_cpu", "linalg.eigh": "linalg_eigh_cpu"}
+_ALONE |= {"linalg.eig": "linalg_eig_out_cpu", "linalg.eigvals": "linalg_eig_out_cpu", "cholesky": "cholesky_cpu"}
+_ALONE |= {"cholesky_inverse": "cholesky_inverse_out_cpu", "cholesky_solve": "cholesky_solve_cpu"}
+_ALONE |= {"linalg.solve_triangular": "triangular_solve_cpu", "torch.linalg.householder_product": "orgqr_cpu"}
+
+
 def matrices(name, A, argument="A"):
     """A batch of matrices, floating but not of half precision."""
-    a_tensor(name, A, argument)
-    if A.ndim < 2:
-        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
+    _axes(name, A, argument)
     floating(name, A)
 
 
+def _axes(name, A, argument):
+    a_tensor(name, A, argument)
+    if A.ndim < 2:
+        spoken = _SPEAKER.get(name, name)
+        raise RuntimeError(f"{spoken}: The input tensor {argument} must have at least 2 dimensions.")
+
+
 def floating(name, A):
-    if A.dtype.category < 2:
+    name = _SPEAKER.get(name, name)
+    if A.dtype.category < 2 and name not in _ALONE:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.legacy}")
-    if A.dtype.itemsize == 2:
+    if A.dtype.category < 2 or A.dtype.itemsize == 2:
+        kernel = _ALONE.get(name) or _KERNEL.get(name)
+        if kernel:
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{A.dtype.legacy}'")
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.legacy}")
 
 
 def square_matrices(name, A, argument="A"):
     """A batch of square matrices, floating but not of half precision."""
-    matrices(name, A, argument)
-    equal_sides(name, A, argument)
+    _axes(name, A, argument)
+    equal_sides(_SPEAKER.get(name, name), A, argument)
+    floating(name, A)
 
 
 def equal_sides(name, A, argument="A"):
     rows, columns = A.shape[-2:]
     if rows != columns:
-        raise RuntimeError(
-            f"{name}: {argument} must be batches of square matrices, but they are {rows} by {columns} matrices"
-        )
+        start = f"{name}: {argument}" if name else argument
+        raise RuntimeError(f"{start} must be batches of square matrices, but they are {rows} by {columns} matrices")
 
 
 def one_dtype(name, A, B, names="A and B"):

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..backend import xp_of
 from ..core.op import op
-from ..core.tensor import wrap
+from ..core.tensor import Tensor, wrap
 from .linalg_checks import element, fit, matrices, on_host, one_dtype, square_matrices
 from .outputs import placed, result_type
 from .substitution import mH, substitute, triangle
@@ -139,11 +139,17 @@ def _check_pivot(pivot, A):
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
+def _check_axes(name, A):
+    if isinstance(A, Tensor) and A.ndim < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+
+
 def linalg_lu(A, *, pivot=True, out=None):
     """P, L, U with A = P L U: P a permutation, L lower triangular with ones on the diagonal, U upper triangular.
 
     Shapes      A [...,M,N] -> P [...,M,M], L [...,M,K], U [...,K,N], K = min(M,N)
     """
+    _check_axes("linalg.lu", A)
     matrices("linalg.lu", A)
     _check_pivot(pivot, A)
     L, U, order, _ = _factors(A)
@@ -152,6 +158,7 @@ def linalg_lu(A, *, pivot=True, out=None):
 
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """LU in one matrix, LAPACK's pivots, and ``info``: 0, or the 1-based place of the first zero on U's diagonal."""
+    _check_axes("torch.lu_factor", A)
     matrices("linalg.lu_factor_ex", A)
     _check_pivot(pivot, A)
     L, U, order, info = _factors(A)
@@ -187,7 +194,8 @@ def lu_factor(A, *, pivot=True, out=None):
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """X with A X = B (or X A = B, or A^H in A's place), A given by ``lu_factor``."""
-    square_matrices("linalg.lu_solve", LU, "LU")
+    name = "torch.linalg.lu_solve"
+    square_matrices(name, LU)
     one_dtype("linalg.lu_solve", LU, B, "LU and B")
     fit("linalg.lu_solve", LU, B, left)
     if not left:  # X A = B  <=>  A^H X^H = B^H

@@ -5,9 +5,19 @@ import math
 import numpy as np
 
 from ..backend import xp_of
-from ..core.op import op
+from ..core.op import TABLE, op
 from ..core.tensor import wrap
-from .linalg_checks import each, failing_minor, first_minor, fit, floating, matrices, one_dtype, square_matrices
+from .linalg_checks import (
+    each,
+    equal_sides,
+    failing_minor,
+    first_minor,
+    fit,
+    floating,
+    matrices,
+    one_dtype,
+    square_matrices,
+)
 from .matmul import _mT
 from .norms import complex_valued
 from .outputs import placed, result_type
@@ -107,25 +117,35 @@ def linalg_cholesky(A, *, upper=False, out=None):
     Raises      linalg.LinAlgError, which names the minor, where A is not positive-definite
     """
     square_matrices("linalg.cholesky", A)
-    return placed("linalg_cholesky", cholesky_lower(A.mH).mH if upper else cholesky_lower(A), out)
+    return placed("linalg_cholesky", triangle_of(A, upper), out)
+
+
+def triangle_of(A, upper):
+    """The factor of ``linalg.cholesky``, of an A that was checked."""
+    return cholesky_lower(A.mH).mH if upper else cholesky_lower(A)
 
 
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     """L and ``info``: 0, or the order of the first leading minor that is not positive-definite, no error raised.
 
-    Where ``info`` is not 0, L is A's triangle.
+    Where ``info`` is not 0, L is A's triangle, a constant.
     """
     square_matrices("linalg.cholesky_ex", A)
     array = A.array
     orders = [failing_minor(a) for _, a in each(array)] if array.size else [0] * math.prod(array.shape[:-2])
     info = wrap(xp_of(array).asarray(np.array(orders, np.int32).reshape(array.shape[:-2])))
-    if not any(orders):
-        L = linalg_cholesky(A, upper=upper)
-    else:
-        if check_errors:
-            raise first_minor("linalg.cholesky_ex", array)
-        L = A.detach().triu() if upper else A.detach().tril()
+    if check_errors and any(orders):
+        raise first_minor("linalg.cholesky_ex", array)
+    L = _factor_where(info, A, upper) if any(orders) else triangle_of(A, upper)
     return placed("linalg_cholesky_ex", _CholeskyEx(L, info), out)
+
+
+def _factor_where(info, A, upper):
+    """The factors of the matrices whose ``info`` is 0, the triangles of the others."""
+    xp = xp_of(A.array)
+    failed = wrap(xp.asarray(info.array != 0)[..., None, None])
+    L = triangle_of(TABLE["where"].raw(failed, wrap(xp.eye(A.shape[-1], dtype=A.array.dtype)), A), upper)
+    return TABLE["where"].raw(failed, A.detach().triu() if upper else A.detach().tril(), L)
 
 
 def cholesky_solve(B, L, upper=False, *, out=None):
@@ -137,12 +157,13 @@ def cholesky_solve(B, L, upper=False, *, out=None):
     for name, t in (("b", B), ("u", L)):
         if t.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {t.ndim} dimensions instead")
-    floating("cholesky_solve", L)
+    equal_sides(None, L)
     if L.shape[-1] != B.shape[-2]:
         raise RuntimeError(
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b "
             f"matrix is {B.shape[-2]} by {B.shape[-1]}"
         )
+    floating("cholesky_solve", L)
     T = L.triu() if upper else L.tril()
     first, second = (T.mH, T) if upper else (T, T.mH)
     X = substitute(second, substitute(first, B, upper=False), upper=True)

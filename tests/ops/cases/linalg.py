@@ -30,13 +30,21 @@ def positive(*shape, seed=1):
     return a @ a.swapaxes(-1, -2) + np.eye(shape[-1])
 
 
-def bad(name):
-    """What every function of square matrices refuses."""
+def bad(name, kernel=None, alone=False):
+    """What every function of square matrices refuses; ``kernel`` refuses half precision, ``alone`` also integers."""
+    half = f"{name}: Low precision dtypes not supported. Got Half"
+    no_half = Error(RuntimeError, half, cg.ones(2, 2).half())
+    no_ints = Error(RuntimeError, f"{name}: {WHOLE}", np.ones((2, 2), int))
+    if kernel:
+        no_half = Error(NotImplementedError, f"\"{kernel}\" not implemented for 'Half'", cg.ones(2, 2).half())
+    if alone:
+        no_ints = Error(NotImplementedError, f"\"{kernel}\" not implemented for 'Long'", np.ones((2, 2), int))
     return [
         Error(RuntimeError, f"{name}: {SQUARE}", (2, 3)),
+        Error(RuntimeError, f"{name}: {SQUARE}", np.ones((2, 3), int)),
         Error(RuntimeError, f"{name}: {FLAT}", (3,)),
-        Error(RuntimeError, f"{name}: {WHOLE}", np.ones((2, 2), int)),
-        Error(RuntimeError, f"{name}: Low precision dtypes not supported. Got Half", cg.ones(2, 2).half()),
+        no_ints,
+        no_half,
     ]
 
 
@@ -155,7 +163,8 @@ case(
 A, B = regular(3, 3), regular(2, 3, 3, seed=2)
 LOST = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0], [1.5, 1.0, 5.0]])  # the last row is the sum of the others
 for name in ("det", "linalg.det"):
-    case(name, np.linalg.det, Input(A), Input(B), Input((0, 3, 3)), *bad("linalg.det"), complex=True, **LINALG)
+    wrong = bad("linalg.det", "lu_cpu")
+    case(name, np.linalg.det, Input(A), Input(B), Input((0, 3, 3)), *wrong, complex=True, **LINALG)
     case(
         name,
         np.linalg.det,
@@ -202,7 +211,18 @@ case(
     "linalg.inv_ex",
     lambda x: (np.full(x.shape, math.nan), np.array(2)),
     Input(np.ones((2, 2))),
+    *bad("linalg.inv"),
     Error(LinAlgError, "linalg.inv_ex: " + SINGULAR.format(2), np.ones((2, 2)), check_errors=True),
+    grad=0,
+    **LINALG,
+)
+# One matrix of a batch is singular: the others are inverted all the same.
+ONE_LOST = np.stack([A, np.ones((3, 3)), 2 * np.eye(3)])
+case(
+    "linalg.inv_ex",
+    lambda x: (np.stack([np.linalg.inv(x[0]), 0 * x[1] + math.nan, np.linalg.inv(x[2])]), np.array([0, 2, 0])),
+    Input(ONE_LOST),
+    f=cg.linalg.inv_ex,
     grad=0,
     **LINALG,
 )
@@ -231,9 +251,23 @@ case(
     **LINALG,
 )
 case("linalg.solve_ex", lambda a, b: (solve(a, b), np.array(0)), Input(A, (3, 2)), **LINALG)
+for columns, more in (((3, 3, 2), {}), ((3, 3), {}), ((3, 2, 3), {"left": False})):
+    case(
+        "linalg.solve_ex",
+        lambda a, b, left=True: (
+            np.stack([solve(a[0], b[0], left), 0 * b[1] + math.nan, solve(a[2], b[2], left)]),
+            np.array([0, 2, 0]),
+        ),
+        Input(ONE_LOST, columns, **more),
+        f=cg.linalg.solve_ex,
+        grad=0,
+        **LINALG,
+    )
 case(
     "linalg.solve_ex",
     None,
+    Error(RuntimeError, "linalg.solve: " + SQUARE, (2, 3), (2, 2)),
+    Error(NotImplementedError, "\"lu_cpu\" not implemented for 'Half'", *[cg.ones(2, 2).half()] * 2),
     Error(LinAlgError, "torch.linalg.solve_ex: " + STUCK, np.zeros((2, 2)), (2, 1), check_errors=True),
 )
 
@@ -276,6 +310,8 @@ case(
     before,
     *(Input((3, 2), A, u, t, v) for u in (0, 1) for t in (0, 1) for v in (0, 1)),
     Error(RuntimeError, "Incompatible matrix sizes for triangular_solve: each A matrix is 3 by 3", (2, 1), (3, 3)),
+    Error(RuntimeError, "torch.triangular_solve: Expected A to have at least 2 dimensions, but it", (2, 1), (3,)),
+    Error(NotImplementedError, "\"triangular_solve_cpu\" not implemented for 'Half'", *[cg.ones(2, 2).half()] * 2),
     **LINALG,
 )
 
@@ -285,12 +321,14 @@ def power(x, n):
 
 
 for name in ("matrix_power", "linalg.matrix_power"):
+    said = name.replace(".", "_")
     case(
         name,
         power,
         *(Input(A, n) for n in (0, 1, 2, 3, 5, -1, -2)),
         Input(B, 3),
-        Error(TypeError, "linalg_matrix_power(): argument 'n' (position 2) must be int, not float", (2, 2), 1.5),
+        Error(TypeError, f"{said}(): argument 'n' (position 2) must be int, not float", (2, 2), 1.5),
+        Error(TypeError, f"{said}(): argument 'input' (position 1) must be Tensor, not int", 3, 1),
         Error(RuntimeError, "linalg.matrix_power: " + SQUARE, (2, 3), 2),
         **LINALG,
     )
@@ -344,7 +382,7 @@ case(
     f=lambda A, upper=False: cg.linalg.cholesky((A + A.mT) / 2, upper=upper),
     **LINALG,
 )
-case("linalg.cholesky", None, *bad("linalg.cholesky"))
+case("linalg.cholesky", None, *bad("linalg.cholesky", "cholesky_cpu"))
 case(
     "linalg.cholesky of a hermitian matrix",
     lambda x: np.abs(np.linalg.cholesky(x @ x.conj().T + np.eye(3))),
@@ -358,6 +396,7 @@ case(
     lambda A, upper=False: factor(A, upper),
     Input(positive(3, 3)),
     Input(positive(3, 3), True),
+    *bad("cholesky", "cholesky_cpu", alone=True),
     grad=0,
     **LINALG,
 )
@@ -365,7 +404,18 @@ case(
     "linalg.cholesky_ex",
     lambda A, upper=False: (factor(A, upper), np.zeros(A.shape[:-2], int)),
     *(Input(positive(3, 3)), Input(positive(2, 3, 3), upper=True)),
+    *bad("linalg.cholesky", "cholesky_cpu"),
     Error(LinAlgError, "linalg.cholesky_ex: ", -np.eye(2), check_errors=True),
+    grad=0,
+    **LINALG,
+)
+case(
+    "linalg.cholesky_ex",
+    lambda A, upper=False: (
+        np.stack([factor(A[0], upper), np.triu(A[1]) if upper else np.tril(A[1])]),
+        np.array([0, 1]),
+    ),
+    *(Input(np.stack([positive(2, 2), -np.eye(2)]), upper=upper) for upper in (False, True)),
     grad=0,
     **LINALG,
 )
@@ -390,11 +440,14 @@ case(
     *(Input((3, 2), L), Input((3, 2), L.T.copy(), True)),
     Error(RuntimeError, "Incompatible matrix sizes for cholesky_solve: each A matrix is 2 by 2", (3, 1), (2, 2)),
     Error(RuntimeError, "b should have at least 2 dimensions, but has 1 dimensions instead", (2,), (2, 2)),
+    Error(RuntimeError, SQUARE, (2, 2), (2, 3)),
+    Error(NotImplementedError, "\"cholesky_solve_cpu\" not implemented for 'Half'", *[cg.ones(2, 2).half()] * 2),
     **LINALG,
 )
 case(
     "cholesky_inverse",
     lambda low, upper=False: np.linalg.inv(of_factor(low, upper)),
     *(Input(L), Input(L.T.copy(), True)),
+    *bad("cholesky_inverse", "cholesky_inverse_out_cpu", alone=True),
     **LINALG,
 )
