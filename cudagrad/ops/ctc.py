@@ -8,7 +8,6 @@ from ..core.tensor import Tensor, wrap
 from .checks import refuse
 from .loss_reduction import reduction_of
 
-__all__ = ("ctc_loss",)
 FUNCTIONAL = ("ctc_loss",)
 
 # log(0): finite, so that differences of two of them, and their derivatives, are no nan. Below IMPOSSIBLE is inf.
@@ -225,8 +224,6 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     Raises      RuntimeError where lengths do not fit
     Source      Graves, Fernández, Gomez, Schmidhuber 2006, ICML
     """
-    if isinstance(reduction, int):  # torch.ctc_loss
-        reduction = ("none", "mean", "sum")[reduction]
     reduction = reduction_of(None, None, reduction)
     single = log_probs.ndim == 2
     if single:

@@ -10,7 +10,6 @@ from .checks import looks, refuse
 from .loss_reduction import reduced, reduction_of, same_size
 from .outputs import warn
 
-__all__ = ("binary_cross_entropy_with_logits", "poisson_nll_loss", "kl_div")
 FUNCTIONAL = (
     *("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy"),
     *("binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "gaussian_nll_loss"),

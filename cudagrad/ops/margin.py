@@ -10,9 +10,8 @@ from .loss_reduction import reduced, reduction_of
 from .masking import where
 from .smooth import logsigmoid
 
-__all__ = ("hinge_embedding_loss", "cosine_embedding_loss", "margin_ranking_loss", "triplet_margin_loss")
 FUNCTIONAL = (
-    *__all__,
+    *("hinge_embedding_loss", "cosine_embedding_loss", "margin_ranking_loss", "triplet_margin_loss"),
     *("multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss"),
     "triplet_margin_with_distance_loss",
 )
@@ -51,7 +50,12 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    return reduced((margin - target * (input1 - input2)).clamp(min=0), reduction)
+    return reduced(ranking_losses(input1, input2, target, margin), reduction)
+
+
+def ranking_losses(input1, input2, target, margin):
+    """``margin_ranking_loss`` of every element."""
+    return (margin - target * (input1 - input2)).clamp(min=0)
 
 
 _TINY = 1e-12  # PyTorch adds it to both squared lengths
@@ -183,9 +187,12 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 # ---- triplets
 
 
-def _check_triplet(anchor, positive, negative, margin):
+def _above_zero(margin):
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+
+
+def _check_triplet(anchor, positive, negative):
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
@@ -221,12 +228,18 @@ def triplet_margin_loss(
     Source      Balntas, Riba, Ponsa, Mikolajczyk 2016, BMVC, for the swap
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    _check_triplet(anchor, positive, negative, margin)
+    _above_zero(margin)
+    return reduced(triplet_losses(anchor, positive, negative, margin, p, eps, swap), reduction)
+
+
+def triplet_losses(anchor, positive, negative, margin, p, eps, swap):
+    """``triplet_margin_loss`` of every row."""
+    _check_triplet(anchor, positive, negative)
 
     def distance(x, y):
         return pairwise_distance(x, y, p, eps)
 
-    return reduced(_triplet(distance, anchor, positive, negative, margin, swap), reduction)
+    return _triplet(distance, anchor, positive, negative, margin, swap)
 
 
 def triplet_margin_with_distance_loss(
@@ -234,7 +247,8 @@ def triplet_margin_with_distance_loss(
 ):
     """As ``triplet_margin_loss``, with a distance function of one's own; pairwise_distance by default."""
     reduction = reduction_of(None, None, reduction)
-    _check_triplet(anchor, positive, negative, margin)
+    _above_zero(margin)
+    _check_triplet(anchor, positive, negative)
     return reduced(
         _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap), reduction
     )

@@ -42,6 +42,25 @@ def in_all(*args, **options):
     return [Input(*args, reduction=r, **options) for r in ("mean", "sum", "none")]
 
 
+NUMBERS = {0: "none", 1: "mean", 2: "sum", 3: "none"}  # PyTorch's of reductions
+
+
+def numbered(name, losses, *calls, **facts):
+    """A row of a function beside nn.functional whose reduction is a number; no reduction where none is given."""
+
+    def ref(*args, reduction=0, **options):
+        return reduces(losses)(*args, reduction=NUMBERS[reduction], **options)
+
+    inputs, errors = ([c for c in calls if isinstance(c, kind)] for kind in (Input, Error))
+    inputs = [Input(*c.args, **c.options, **r) for c in inputs for r in ({}, *({"reduction": n} for n in NUMBERS))]
+    wrong = f"{name}(): argument 'reduction' must be int, not "
+    bad = [
+        Error(TypeError, wrong + kind, *inputs[0].args, **inputs[0].options, reduction=value)
+        for kind, value in (("str", "mean"), ("float", 1.0), ("bool", True), ("NoneType", None))
+    ]
+    case(name, ref, *inputs, *bad, *errors, **facts)
+
+
 def row(name, losses, *calls, **facts):
     bad = Error(ValueError, NO_REDUCTION, *calls[0].args, **{**calls[0].options, "reduction": "x"})
     case(F + name, reduces(losses), *calls, bad, **facts)
@@ -103,13 +122,20 @@ def poisson(x, t, log_input=True, full=False, eps=1e-8):
     return loss + np.where(t > 1, t * np.log(t) - t + 0.5 * np.log(2 * math.pi * t), 0) if full else loss
 
 
-for name in (F + "poisson_nll_loss", "poisson_nll_loss"):
-    case(
-        name,
-        reduces(poisson),
-        *(*in_all(ROW, part(3, 4) * 4), *in_all(ROW, part(3, 4) * 4, full=True)),
-        *in_all(part(3, 4), part(3, 4, seed=1) * 4, log_input=False, full=True),
-    )
+case(
+    F + "poisson_nll_loss",
+    reduces(poisson),
+    *(*in_all(ROW, part(3, 4) * 4), *in_all(ROW, part(3, 4) * 4, full=True)),
+    *in_all(part(3, 4), part(3, 4, seed=1) * 4, log_input=False, full=True),
+)
+case(
+    "poisson_nll_loss",
+    lambda x, t, log_input, full, eps, reduction: reduces(poisson)(
+        x, t, log_input, full, eps, reduction=NUMBERS[reduction]
+    ),
+    *(Input(ROW, part(3, 4) * 4, True, full, 1e-8, n) for full in (False, True) for n in NUMBERS),
+    Input(part(3, 4), part(3, 4, seed=1) * 4, False, True, 1e-3, 1),
+)
 
 
 def gaussian(x, t, var, full=False, eps=1e-6):
@@ -166,26 +192,42 @@ def of_logits(x, t, weight=1.0, pos_weight=1.0):
     return weight * ((1 - t) * x + (1 + (pos_weight - 1) * t) * np.logaddexp(-x, 0))
 
 
-for name in (F + "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits"):
-    case(
-        name,
-        reduces(of_logits),
-        *(
-            *in_all(ROW, part(3, 4)),
-            *in_all(ROW, part(3, 4), weight=part(4, seed=1)),
-            Input((300, 500), part(300, 500)),
-        ),
-        Error(ValueError, "Target size (torch.Size([4])) must be the same as input size (torch.Size([3]))", (3,), (4,)),
-        Error(RuntimeError, "result type Float can't be cast to the desired output type Long", (3,), np.ones(3, int)),
-    )
-    case(name, reduces(of_logits), *in_all(ROW, part(3, 4), pos_weight=part(4, seed=1) * 3), wrt=(0, 1))
-    case(
-        name,
-        reduces(of_logits),
-        Input(np.array([1000.0, -1000.0, 0.0]), np.array([0.0, 1.0, 0.0]), reduction="none"),
-        grad=0,
-        low=False,
-    )
+LOGITS = F + "binary_cross_entropy_with_logits"
+INTEGERS = Error(RuntimeError, "result type Float can't be cast to the desired output type Long", (3,), np.ones(3, int))
+case(
+    LOGITS,
+    reduces(of_logits),
+    *(
+        *in_all(ROW, part(3, 4)),
+        *in_all(ROW, part(3, 4), weight=part(4, seed=1)),
+        Input((300, 500), part(300, 500)),
+    ),
+    Error(ValueError, "Target size (torch.Size([4])) must be the same as input size (torch.Size([3]))", (3,), (4,)),
+    INTEGERS,
+)
+case(LOGITS, reduces(of_logits), *in_all(ROW, part(3, 4), pos_weight=part(4, seed=1) * 3), wrt=(0, 1))
+case(
+    LOGITS,
+    reduces(of_logits),
+    Input(np.array([1000.0, -1000.0, 0.0]), np.array([0.0, 1.0, 0.0]), reduction="none"),
+    grad=0,
+    low=False,
+)
+numbered(
+    "binary_cross_entropy_with_logits",
+    of_logits,
+    Input(ROW, part(3, 4)),
+    Input((4,), part(3, 4), weight=part(4, seed=1)),
+    Error(RuntimeError, "The size of tensor a (4) must match the size of tensor b (3) at non-singl", (3,), (4,)),
+    Error(RuntimeError, "output with shape [4] doesn't match the broadcast shape [3, 4]", (3, 4), part(4)),
+    INTEGERS,
+)
+numbered(
+    "binary_cross_entropy_with_logits",
+    lambda x, t, weight, pos_weight: of_logits(x, t, pos_weight=pos_weight),
+    Input(ROW, part(3, 4), None, part(4, seed=1) * 3),
+    wrt=(0, 1),
+)
 
 
 def divergence(x, t, log_target=False, reduction="mean"):
@@ -195,15 +237,19 @@ def divergence(x, t, log_target=False, reduction="mean"):
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-for name in (F + "kl_div", "kl_div"):
-    case(
-        name,
-        divergence,
-        *(
-            *in_all(ROW, part(3, 4)),
-            *in_all(ROW, COLUMN, log_target=True),
-            Input(ROW, part(3, 4), reduction="batchmean"),
-        ),
-        Error(ValueError, NO_REDUCTION, ROW, part(3, 4), reduction="x"),
-    )
+case(
+    F + "kl_div",
+    divergence,
+    *(
+        *in_all(ROW, part(3, 4)),
+        *in_all(ROW, COLUMN, log_target=True),
+        Input(ROW, part(3, 4), reduction="batchmean"),
+    ),
+    Error(ValueError, NO_REDUCTION, ROW, part(3, 4), reduction="x"),
+)
+numbered(
+    "kl_div",
+    lambda x, t, log_target=False: divergence(x, t, log_target, "none"),
+    *(Input(ROW, part(3, 4)), Input(ROW, COLUMN, log_target=True)),
+)
 case(F + "kl_div", divergence, Input((3,), np.array([0.0, 0.5, 0.0]), reduction="none"), wrt=(0,))

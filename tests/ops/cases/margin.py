@@ -6,68 +6,106 @@ import cudagrad as cg
 
 from . import Error, Input, case
 from .classification import WEIGHT
-from .loss import INF, F, classes, in_all, part, reduces, row, signs
+from .loss import INF, F, classes, in_all, numbered, part, reduces, row, signs
 
 
 def hinge(x, t, margin=1.0):
     return np.where(t == 1, 0, np.maximum(0, margin - x)) + np.where(t == -1, 0, x)
 
 
-for prefix in ("", F):
-    case(
-        prefix + "hinge_embedding_loss",
-        reduces(hinge),
-        *(*in_all((3, 4), signs(3, 4)), Input((3,), np.array([1.0, 0.0, -1.0]), margin=2.0)),
-        wrt=(0,),
-    )
-    case(
-        prefix + "margin_ranking_loss",
-        reduces(lambda a, b, t, margin=0: np.maximum(0, margin - t * (a - b))),
-        *in_all((5,), (5,), signs(5), margin=0.1),
-        Error(RuntimeError, "margin_ranking_loss : All input tensors should have same dimension", (3,), (3,), (3, 1)),
-        wrt=(0, 1),
-    )
+case(
+    F + "hinge_embedding_loss",
+    reduces(hinge),
+    *(*in_all((3, 4), signs(3, 4)), Input((3,), np.array([1.0, 0.0, -1.0]), margin=2.0)),
+    wrt=(0,),
+)
+numbered(
+    "hinge_embedding_loss",
+    hinge,
+    *(Input((3, 4), signs(3, 4)), Input((3,), np.array([1.0, 0.0, -1.0]), margin=2.0)),
+    wrt=(0,),
+)
 
-    def cosine_embedding(a, b, t, margin=0):
-        cos = (a * b).sum(-1) / np.sqrt(((a * a).sum(-1) + 1e-12) * ((b * b).sum(-1) + 1e-12))
-        return np.where(t == 1, 1 - cos, np.where(t == -1, np.maximum(0, cos - margin), 0))
 
-    case(
-        prefix + "cosine_embedding_loss",
-        reduces(cosine_embedding),
-        *(*in_all((4, 5), (4, 5), np.array([1, -1, 1, 0]), margin=-0.5), *in_all((4,), (4,), np.array(1))),
-        Error(
-            RuntimeError,
-            "0D or 1D target tensor expected, multi-target not supported",
-            (3, 4),
-            (3, 4),
-            np.ones((1, 3), int),
-        ),
-        Error(
-            RuntimeError,
-            "1D target tensor expects 2D input tensors, but found inputs with sizes",
-            (4,),
-            (4,),
-            np.ones(1, int),
-        ),
-        roundings=8,
-    )
+def ranking(a, b, t, margin=0):
+    return np.maximum(0, margin - t * (a - b))
 
-    def triplet(a, p_, n_, margin=1.0, p=2, eps=1e-6, swap=False):
-        def distance(x, y):
-            return (np.abs(x - y + eps) ** p).sum(-1) ** (1 / p)
 
-        far = np.minimum(distance(a, n_), distance(p_, n_)) if swap else distance(a, n_)
-        return np.maximum(0, margin + distance(a, p_) - far)
+case(
+    F + "margin_ranking_loss",
+    reduces(ranking),
+    *in_all((5,), (5,), signs(5), margin=0.1),
+    Error(RuntimeError, "margin_ranking_loss : All input tensors should have same dimension", (3,), (3,), (3, 1)),
+    wrt=(0, 1),
+)
+numbered(
+    "margin_ranking_loss",
+    ranking,
+    *(Input((5,), (5,), signs(5), margin=0.1), Input((3,), (3,), signs(3, 1))),
+    wrt=(0, 1),
+)
 
-    case(
-        prefix + "triplet_margin_loss",
-        reduces(triplet),
-        *(c for o in ({}, {"p": 1}, {"swap": True}, {"margin": 3.0}) for c in in_all((5, 4), (5, 4), (5, 4), **o)),
-        Input((4,), (4,), (4,)),
-        Error(ValueError, "margin must be greater than 0, got -1", (3, 4), (3, 4), (3, 4), margin=-1),
-        Error(RuntimeError, "anchor 2D, positive 2D, and negative 1D inputs", (3, 4), (3, 4), (4,)),
-    )
+
+def cosine_embedding(a, b, t, margin=0):
+    cos = (a * b).sum(-1) / np.sqrt(((a * a).sum(-1) + 1e-12) * ((b * b).sum(-1) + 1e-12))
+    return np.where(t == 1, 1 - cos, np.where(t == -1, np.maximum(0, cos - margin), 0))
+
+
+NO_ANGLES = (
+    Error(
+        RuntimeError,
+        "0D or 1D target tensor expected, multi-target not supported",
+        (3, 4),
+        (3, 4),
+        np.ones((1, 3), int),
+    ),
+    Error(
+        RuntimeError,
+        "1D target tensor expects 2D input tensors, but found inputs with sizes",
+        (4,),
+        (4,),
+        np.ones(1, int),
+    ),
+)
+case(
+    F + "cosine_embedding_loss",
+    reduces(cosine_embedding),
+    *(*in_all((4, 5), (4, 5), np.array([1, -1, 1, 0]), margin=-0.5), *in_all((4,), (4,), np.array(1))),
+    *NO_ANGLES,
+    roundings=8,
+)
+numbered(
+    "cosine_embedding_loss",
+    cosine_embedding,
+    *(Input((4, 5), (4, 5), np.array([1, -1, 1, 0]), margin=-0.5), Input((4,), (4,), np.array(1))),
+    *NO_ANGLES,
+    roundings=8,
+)
+
+
+def triplet(a, p_, n_, margin=1.0, p=2, eps=1e-6, swap=False):
+    def distance(x, y):
+        return (np.abs(x - y + eps) ** p).sum(-1) ** (1 / p)
+
+    far = np.minimum(distance(a, n_), distance(p_, n_)) if swap else distance(a, n_)
+    return np.maximum(0, margin + distance(a, p_) - far)
+
+
+UNEQUAL = Error(RuntimeError, "anchor 2D, positive 2D, and negative 1D inputs", (3, 4), (3, 4), (4,))
+case(
+    F + "triplet_margin_loss",
+    reduces(triplet),
+    *(c for o in ({}, {"p": 1}, {"swap": True}, {"margin": 3.0}) for c in in_all((5, 4), (5, 4), (5, 4), **o)),
+    Input((4,), (4,), (4,)),
+    Error(ValueError, "margin must be greater than 0, got -1", (3, 4), (3, 4), (3, 4), margin=-1),
+    UNEQUAL,
+)
+numbered(
+    "triplet_margin_loss",
+    triplet,
+    *(Input((5, 4), (5, 4), (5, 4), **o) for o in ({}, {"p": 1}, {"swap": True}, {"margin": -0.1})),
+    UNEQUAL,
+)
 row("soft_margin_loss", lambda x, t: np.logaddexp(0, -t * x), *in_all((3, 4), signs(3, 4)))
 case(
     F + "triplet_margin_with_distance_loss",
