@@ -29,13 +29,16 @@ def translate(op, error, arrays):
 
 
 def _broadcast(op, given):
-    for a, b in zip(given, given[1:]):
-        length = max(a.ndim, b.ndim)
-        for back in range(1, min(a.ndim, b.ndim) + 1):
-            m, n = a.shape[-back], b.shape[-back]
-            if m != n and 1 not in (m, n):
-                first = f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
-                return RuntimeError(errors.text(f"{first}{length - back}", f"{op.name} {_came(given)}"))
+    """What does not fit, in PyTorch's words: each shape meets what those before it broadcast to."""
+    met = given[0].shape
+    for array in given[1:]:
+        ndim = max(len(met), array.ndim)
+        a, b = ((1,) * (ndim - len(shape)) + tuple(shape) for shape in (met, array.shape))
+        for d in reversed(range(ndim)):
+            if a[d] != b[d] and 1 not in (a[d], b[d]):
+                first = f"The size of tensor a ({a[d]}) must match the size of tensor b ({b[d]}) at non-singleton "
+                return RuntimeError(errors.text(f"{first}dimension {d}", f"{op.name} {_came(given)}"))
+        met = tuple(n if m == 1 else m for m, n in zip(a, b))
     return None
 
 

@@ -3,7 +3,7 @@
 import numbers
 
 from ..ops.average_pooling import avg_pool2d
-from ..ops.normalization import group_norm, layer_norm, local_response_norm, rms_norm
+from ..ops.normalization import checked_group_norm, layer_norm, local_response_norm, rms_norm
 from ..ops.padding import pad
 from . import init
 from .linear import uninitialised
@@ -111,7 +111,7 @@ class GroupNorm(Module):
             init.zeros_(self.bias)
 
     def forward(self, input):
-        return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return checked_group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
         return (

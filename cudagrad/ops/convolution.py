@@ -108,15 +108,17 @@ def convolution_weight(xp, x, y, *, where, groups):
 # ---- what PyTorch checks, in its order and words
 
 
-def _check_arguments(stride, padding, dilation, groups, output_padding=(0,)):
+def _check_arguments(stride, padding, dilation, groups, shown, output_padding=(0,)):
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
     if min(output_padding) < 0:
         raise RuntimeError("negative output_padding is not supported")
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
-    if min(dilation) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    if min(dilation) < 0:
+        raise RuntimeError("dilation should be greater than zero")
+    if min(dilation) == 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
 
@@ -235,18 +237,22 @@ def _convolve(name, ndim, input, weight, bias, stride, padding, dilation, groups
         raise RuntimeError(f"{need}, but got {x.ndim}-dimensional input of size {list(x.shape)} instead")
     stride, dilation = _spatial(stride, "stride", axes), _spatial(dilation, "dilation", axes)
     pairs = _pairs(padding, tuple(weight.shape[2:]), stride, dilation)
-    _check_arguments(stride, [p for pair in pairs for p in pair], dilation, groups)
+    _check_arguments(stride, [p for pair in pairs for p in pair], dilation, groups, [1] * (axes == 1) + list(dilation))
     _check_weight(x, weight, bias, groups, False)
     out = convolution(x, weight, bias, where=_windows(x, weight, stride, pairs, dilation), groups=groups)
     return out.squeeze(0) if unbatched else out
 
 
+def _by_axis(values, neutral):
+    """(name of an axis, value), where a single axis has the ``neutral`` height that PyTorch gives it."""
+    values = (neutral,) * (len(values) == 1) + tuple(values)
+    return tuple(zip(("depth", "height", "width")[3 - len(values) :], values))
+
+
 def _check_output_padding(extra, stride, dilation):
     if any(e >= s and e >= d for e, s, d in zip(extra, stride, dilation)):
-        axes = ("depth", "height", "width")[3 - max(len(extra), 2) :]
-        shown = ((one,) * (len(axes) - len(v)) + v for one, v in ((0, extra), (1, stride), (1, dilation)))
-        shown = zip(("output_padding", "stride", "dilation"), shown)
-        got = " ".join(f"{name}_{axis}: {v}" for name, values in shown for axis, v in zip(axes, values))
+        shown = {"output_padding": _by_axis(extra, 0), "stride": _by_axis(stride, 1), "dilation": _by_axis(dilation, 1)}
+        got = " ".join(f"{name}_{axis}: {v}" for name, values in shown.items() for axis, v in values)
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {got}")
 
 
@@ -258,7 +264,8 @@ def _transposed(name, ndim, input, weight, bias, stride, padding, output_padding
     axes = weight.ndim - 2
     named = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
     stride, padding, extra, dilation = (_spatial(several(v, ndim), k, axes) for k, v in named.items())
-    _check_arguments(stride, padding, dilation, groups, extra)
+    shown = ", ".join(f"dilation_{axis}: {d}" for axis, d in _by_axis(dilation, 1))
+    _check_arguments(stride, padding, dilation, groups, shown, extra)
     _check_weight(x, weight, bias, groups, True)
     _check_output_padding(extra, stride, dilation)
     kernel, count = tuple(weight.shape[2:]), tuple(x.shape[2:])

@@ -22,7 +22,7 @@ def parse(args):
         operands = operands[0]
     for n, t in enumerate(operands):
         if not isinstance(t, Tensor):
-            raise TypeError(f"einsum(): argument 'operands' (position {n + 2}) must be Tensor, not {type(t).__name__}")
+            raise TypeError(f"expected Tensor as element {n} in argument 1, but got {type(t).__name__}")
     return _labelled(equation, operands)
 
 

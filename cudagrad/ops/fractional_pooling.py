@@ -5,6 +5,7 @@ import math
 
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
+from ..core.shape import check_dim
 from ..core.tensor import Tensor
 from .adaptive_pooling import pool_at
 from .checks import refuse
@@ -59,7 +60,8 @@ def _counts(name, input, output_size, output_ratio, ndim):
 def _check(name, input, kernel, counts):
     ndim, shape = len(counts), list(input.shape)
     if input.ndim not in (ndim + 1, ndim + 2):
-        raise RuntimeError(f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {shape}")
+        full = name + "_out" * (ndim == 3)
+        raise RuntimeError(f"{full}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {shape}")
     for axis in range(input.ndim - ndim - 1, input.ndim):
         if shape[axis] == 0:
             raise RuntimeError(
@@ -82,6 +84,8 @@ def _pool(ndim, input, kernel_size, output_size, output_ratio, return_indices, s
     kernel = several(kernel_size, ndim)
     if len(kernel) != ndim:
         raise RuntimeError(f"{name}: kernel_size must either be a single Int or tuple of Ints")
+    if samples is None:
+        check_dim(-ndim - 1, input.ndim)  # the axis of channels, which the samples are drawn for
     _check(name, input, kernel, counts)
     x = input if input.ndim == ndim + 2 else input.unsqueeze(0)
     if samples is None:

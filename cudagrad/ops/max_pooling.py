@@ -281,7 +281,7 @@ def _unpool(ndim, input, indices, kernel_size, stride, padding, output_size):
     flat, length = (lead if len(lead) == 2 else (1, *lead)), math.prod(size)
     array = indices.array
     if array.size and looks(array) and not (0 <= array.min() and array.max() < length):
-        wrong = array[(array < 0) | (array >= length)].ravel()[0]
+        wrong = array[(array < 0) | (array >= length)].ravel()[-1]
         raise RuntimeError(
             f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, size))})"
         )

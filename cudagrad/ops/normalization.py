@@ -13,7 +13,6 @@ from .outputs import placed
 from .padding import pad
 
 __all__ = ("group_norm", "layer_norm", "rms_norm")
-FUNCTIONAL = (*__all__, "local_response_norm", "normalize")
 
 
 # ---- a layer
@@ -54,7 +53,7 @@ def check_layer(name, input, normalized_shape, **affine):
     return shape
 
 
-def _prepare_layer(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+def _prepare_layer(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     shape = check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     return input, weight, bias, shape, eps
 
@@ -141,14 +140,10 @@ def rms_norm(xp, x, w=None, *, shape, eps):
 def _check_groups(input, groups, weight, bias):
     if not isinstance(input, Tensor):
         raise not_tensor(TABLE["group_norm"], input)
-    if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    shape = list(input.shape)
-    if groups == 0:
-        raise ZeroDivisionError("integer division or modulo by zero")
-    first = "Expected more than 1 value per channel when training"
-    check_values(first, [shape[0] * shape[1] // groups, groups, *shape[2:]])
-    if shape[1] % groups:
+    channels, shape = input.size(1), list(input.shape)
+    if groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
+    if channels % groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{shape} and num_groups={groups}"
@@ -162,7 +157,7 @@ def _check_groups(input, groups, weight, bias):
     check_dtypes(input, weight, bias)
 
 
-def _prepare_group(input, num_groups, weight=None, bias=None, eps=1e-5):
+def _prepare_group(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     _check_groups(input, num_groups, weight, bias)
     return input, weight, bias, num_groups, eps
 
@@ -190,11 +185,26 @@ def group_norm(xp, x, w=None, b=None, *, groups, eps):
     Shapes      x, out [N,C,*S]; weight, bias [C]
     Dtypes      floating; half types are computed in float32, weight and bias may be float32 beside them
     Derivative  as of ``layer_norm`` within a group
-    Raises      RuntimeError where shapes or dtypes do not fit, ValueError for one value a group
+    Raises      RuntimeError where shapes or dtypes do not fit
     Source      Wu, He 2018, arXiv:1803.08494, equations 1, 2 and 7
     """
     refuse("GroupNormKernelImpl", x, "biuc")
     return channelwise.group_forward(xp, x, w, b, groups, eps)
+
+
+def checked_group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """``nn.functional.group_norm``: ``group_norm`` of more than one value a group.
+
+    Raises      ValueError for one value a group, RuntimeError where shapes or dtypes do not fit
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    shape = input.shape
+    if num_groups == 0:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    first = "Expected more than 1 value per channel when training"
+    check_values(first, [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]])
+    return group_norm(input, num_groups, weight, bias, eps)
 
 
 # ---- by a norm
@@ -226,3 +236,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     squares = pad(squares, (0, 0, size // 2, (size - 1) // 2))
     mean = avg_pool2d(squares, (size, 1), stride=1).reshape(input.shape)
     return input / (mean * alpha + k) ** beta
+
+
+FUNCTIONAL = {f.__name__: f for f in (layer_norm, rms_norm, local_response_norm, normalize)}
+FUNCTIONAL["group_norm"] = checked_group_norm

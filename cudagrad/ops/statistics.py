@@ -61,7 +61,7 @@ def _median(name, pair, skip, input, dim, keepdim, out):
     d = check_dim(dim, input.ndim)
     if input.ndim == 0:
         return placed(name, pair(TABLE["clone"].raw(input), TABLE["order_of"].raw(input, dim=0)), out)
-    nonempty(name, input.array.shape, (d,))
+    nonempty("median", input.array.shape, (d,))
     return placed(name, pair(*taken(input, TABLE["argmedian"].raw(input, dim=d, skip=skip), d, keepdim)), out)
 
 

@@ -16,8 +16,12 @@ def _window(name, length, periodic, curve, dtype, place):
     length = index_of(name, "window_length", 1, length)
     layout, device, pin_memory, requires_grad = place
     d = wanted(name, dtype, None)
+    if d.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{d.legacy}'")
     if not d.is_floating_point:
-        raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
+        options = f"dtype={d.cpp}, device={target_of(device, layout)}, layout=Strided (default), "
+        options += "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt)"
+        raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions({options})")
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     steps = length if periodic else length - 1

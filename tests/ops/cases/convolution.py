@@ -143,6 +143,7 @@ case(
     Error(RuntimeError, "non-positive stride is not supported", (2, 3, 5, 5), (4, 3, 3, 3), stride=0),
     Error(RuntimeError, "negative padding is not supported", (2, 3, 5, 5), (4, 3, 3, 3), padding=-1),
     Error(RuntimeError, "dilation should be greater than zero, but got [0, 0]", (2, 3, 5, 5), (4, 3, 3, 3), dilation=0),
+    Error(RuntimeError, "dilation should be greater than zero", (2, 3, 5, 5), (4, 3, 3, 3), dilation=-1),
     Error(RuntimeError, "non-positive groups is not supported", (2, 3, 5, 5), (4, 3, 3, 3), groups=0),
     Error(
         RuntimeError,

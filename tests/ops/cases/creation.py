@@ -171,7 +171,12 @@ for _name, _curve in WINDOWS.items():
         Input(1, **DOUBLE),
         Input(0, **DOUBLE),
         Error(RuntimeError, f"{_name}_window requires non-negative window_length, got window_length=-1", -1),
-        Error(RuntimeError, f"{_name}_window expects floating point dtypes, got: ", 5, dtype=cudagrad.int64),
+        Error(
+            RuntimeError,
+            f"{_name}_window expects floating point dtypes, got: TensorOptions(",
+            5,
+            dtype=cudagrad.int64,
+        ),
         **MADE,
     )
 case("hamming_window", window(hamming), Input(7, False, 0.6, 0.4, **DOUBLE), **MADE)

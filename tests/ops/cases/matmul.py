@@ -297,7 +297,8 @@ case(
     *(Error(RuntimeError, text, *e) for text, *e in BAD_EQUATIONS),
     Error(ValueError, "subscript in subscript list is not within the valid range [0, 52)", (2, 3), [0, 52]),
     Error(ValueError, "must specify the equation string and at least one operand", "ij"),
-    Error(TypeError, "einsum(): argument 'operands' (position 2) must be Tensor, not int", "i", 3),
+    Error(TypeError, "expected Tensor as element 0 in argument 1, but got int", "i", 3),
+    Error(TypeError, "expected Tensor as element 1 in argument 1, but got NoneType", "i,j", (2,), None),
     complex=True,
     roundings=8,
 )

@@ -207,9 +207,20 @@ case(
         2,
         (3,),
     ),
+    Error(IndexError, "Dimension out of range (expected to be in range of [-1, 0], but got 1)", (4,), 2),
+    Error(RuntimeError, "Expected num groups to be greater than 0, got 0", (2, 4), 0),
+    Error(RuntimeError, "Expected num groups to be greater than 0, got -1", (2, 4), -1),
+)
+case("group_norm", lambda x, groups: 0 * x, Input((1, 4), 4), grad=0)  # one value a group is its own mean
+for name, ref, count in (("group_norm", group, 2), ("layer_norm", layer, [4])):
+    case(name, lambda *a, ref=ref: ref(*a[:5]), Input((2, 4), count, (4,), (4,), 1e-5, False), **FACTS)
+case(
+    "nn.functional.group_norm",
+    group,
     Error(RuntimeError, "Expected at least 2 dimensions for input tensor but received 1", (4,), 2),
     Error(ValueError, "Expected more than 1 value per channel when training, got input size [1, 4]", (1, 4), 4),
     Error(ZeroDivisionError, "integer division or modulo by zero", (2, 4), 0),
+    Error(RuntimeError, "Expected num groups to be greater than 0, got -1", (2, 4), -1),
 )
 case(
     "nn.functional.batch_norm",

@@ -455,7 +455,14 @@ case(
     ),
     Error(
         RuntimeError,
-        "fractional_max_pool2d(): Expected 3D or 4D tensor, but got: [5, 5]",
+        "fractional_max_pool2d(): Expected 3D or 4D tensor, but got: [1, 1, 1, 5, 5]",
+        (1, 1, 1, 5, 5),
+        kernel_size=2,
+        output_size=3,
+    ),
+    Error(
+        IndexError,
+        "Dimension out of range (expected to be in range of [-2, 1], but got -3)",
         (5, 5),
         kernel_size=2,
         output_size=3,
