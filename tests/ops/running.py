@@ -125,9 +125,9 @@ def assert_close(got, expected, rel, what, absolute=None):
     limit = rel * scale_of(expected) if absolute is None else absolute
     with np.errstate(all="ignore"):
         same = (got == expected) | (np.isnan(got) & np.isnan(expected)) | (np.abs(got - expected) <= limit)
-        worst = np.abs(np.where(same, 0, got - expected))
+        worst = np.nan_to_num(np.abs(np.where(same, 0, got - expected)), nan=np.inf)
     if not same.all():
-        raise AssertionError(f"{what}: off by {np.nanmax(worst):.3g} where {limit:.3g} may be\n{got}\n{expected}")
+        raise AssertionError(f"{what}: off by {worst.max():.3g} where {limit:.3g} may be\n{got}\n{expected}")
 
 
 def assert_category(case, result, expected, dtype_name, what):

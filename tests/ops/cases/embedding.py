@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import cudagrad
+
 from . import Error, Input, case
 
 IDS = np.array([[0, 3, 3], [1, 0, 3]])
@@ -74,9 +76,17 @@ for mode in ("sum", "mean", "max"):
         bagged,
         Input(IDS, (4, 3), mode=mode),
         Input(FLAT, (5, 2), offsets=OFFSETS, mode=mode),
-        Input(FLAT, (5, 2), offsets=np.array([0, 3, 6]), mode=mode, include_last_offset=True),
+        Input(FLAT, (5, 2), offsets=np.array([0, 3, 7]), mode=mode, include_last_offset=True),
         Input(IDS, (4, 3), mode=mode, padding_idx=3),
         Input(np.zeros((0,), int), (4, 3), offsets=np.array([0, 0]), mode=mode),
+        roundings=8,
+    )
+    # The end of the last bag before that of the input: PyTorch's float32 kernel stops there, its float64 one does not.
+    case(
+        "nn.functional.embedding_bag",
+        bagged,
+        Input(FLAT, (5, 2), offsets=np.array([0, 3, 6]), mode=mode, include_last_offset=True),
+        f=cudagrad.nn.functional.embedding_bag,
         roundings=8,
     )
 case(
