@@ -90,6 +90,48 @@ def test_two_blocks_that_add_without_atomics(tmp_path):
     assert total[0] == 2
 
 
+LAST_BLOCK = """__shared__ bool last;
+part[blockIdx.x * 64 + threadIdx.x] = blockIdx.x + threadIdx.x;
+__syncthreads();
+if (threadIdx.x == 0) {
+  __threadfence();
+  last = atomicAdd(count, 1) == gridDim.x - 1;
+}
+__syncthreads();
+if (!last) return;
+float sum = 0;
+for (int b = 0; b < gridDim.x; ++b) sum += part[b * 64 + threadIdx.x];
+total[threadIdx.x] = sum;"""
+
+
+def last_block(folder, body):
+    shapes = "count: int[N] in place  part: float[3,64]  total: float[64]"
+    return probe(folder, body, shapes, "int* count, float* part, float* total, int N", grid="3", block="64")
+
+
+def test_the_last_block_adds_up_what_the_others_wrote(tmp_path):
+    """The programming guide's pattern; fences of all threads before the barrier serve as well."""
+    every = LAST_BLOCK.replace("  __threadfence();\n", "").replace(
+        "threadIdx.x;\n", "threadIdx.x;\n__threadfence();\n", 1
+    )
+    for body in (LAST_BLOCK, every):
+        for schedule in emulator.SCHEDULES:
+            total = np.empty(64, np.float32)
+            given = {"count": np.zeros(1, np.int32), "part": np.empty((3, 64), np.float32), "total": total}
+            with emulator.settings(schedule=schedule):
+                launch(last_block(tmp_path, body), **given)
+            assert np.array_equal(total, 3 + 3 * np.arange(64))
+
+
+@pytest.mark.parametrize(
+    "gone", ["  __threadfence();\n", "__syncthreads();\nif (threadIdx", "__syncthreads();\nif (!last"]
+)
+def test_the_last_block_without_its_fence_or_a_barrier(tmp_path, gone):
+    body = LAST_BLOCK.replace(gone, gone.replace("__threadfence();", "").replace("__syncthreads();", "__syncwarp();"))
+    given = {"count": np.zeros(1, np.int32), "part": np.empty((3, 64), np.float32), "total": np.empty(64, np.float32)}
+    assert re.search("race on|uninitialised", told(last_block(tmp_path, body), **given))
+
+
 def test_a_block_that_writes_what_another_reads(tmp_path):
     file = probe(
         tmp_path,
@@ -238,6 +280,9 @@ def all_kernels(shape, dtype):
         *F.add_rms_norm(x, residual, shape[1:], w),
     ):
         y.backward(leaf(*shape).detach(), retain_graph=True)
+    classes = cudagrad.arange(shape[0], device="emulated")
+    (F.cross_entropy(x, classes, label_smoothing=0.1) * 2).backward()
+    cudagrad.logsumexp(x, 1).backward(leaf(shape[0]).detach())
     y, s = F.add_layer_norm(x, residual, shape[1:], w, b)
     cudagrad.autograd.backward([y, s], [leaf(*shape).detach(), leaf(*shape).detach()])
 

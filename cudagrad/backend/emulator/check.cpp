@@ -3,6 +3,7 @@
 #include "runtime.h"
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <vector>
 
@@ -37,6 +38,44 @@ std::map<std::pair<uint64_t, uint64_t>, std::vector<uint32_t>> turns;
 std::map<std::pair<uint32_t, int>, Line> lines;
 uintptr_t base;
 
+// ---- between blocks: what a block wrote before a fence is another's to read once both have been at the same atomic
+
+struct Release {  // an atomic of a thread of a block that has fences behind it
+  uint32_t block, thread, epoch;
+  std::vector<uint32_t> fenced;  // of each thread: the epoch of its last fence, 0 for none
+};
+
+struct Acquire {  // an atomic of this block's that came after
+  const Release* from;
+  uint32_t thread, epoch;
+};
+
+std::vector<uint32_t> fenced;  // of this block's threads; empty while there is none
+std::map<const void*, std::list<Release>> releases;
+std::multimap<uint32_t, Acquire> acquires;  // by the block that released
+
+void meet(const void* at) {
+  const uint32_t thread = self->number;
+  for (const Release& r : releases[at])
+    if (r.block != block_number) acquires.insert({r.block, {&r, thread, block_epoch}});
+  if (!fenced.empty()) releases[at].push_back({block_number, thread, block_epoch, fenced});
+}
+
+// A thread's fence covers what the thread did before, and what others did before the last barrier it has passed.
+bool covers(const Release& r, uint32_t thread, uint32_t epoch) {
+  if (epoch < r.fenced[r.thread]) return true;
+  return r.fenced[thread] >= epoch && (thread == r.thread || r.fenced[thread] < r.epoch);
+}
+
+bool handed_over(const Access& before, const Access& now) {
+  const uint32_t thread = (now.who - 1) % 1024;
+  auto [first, last] = acquires.equal_range((before.who - 1) / 1024);
+  return std::any_of(first, last, [&](const auto& found) {
+    const Acquire& a = found.second;
+    return (a.thread == thread || a.epoch < now.epoch) && covers(*a.from, (before.who - 1) % 1024, before.epoch);
+  });
+}
+
 Memory* memory_of(const char* at) {
   for (Memory& m : memories) {
     char* from = m.region ? m.region->pages : m.start;
@@ -49,7 +88,7 @@ Memory* memory_of(const char* at) {
 __forceinline__ bool ordered(const Access& before, const Access& now) {
   if (!before.who || before.who == now.who) return true;
   unsigned before_thread = (before.who - 1) % 1024, now_thread = (now.who - 1) % 1024;
-  if ((before.who - 1) / 1024 != (now.who - 1) / 1024) return false;  // blocks do not wait for one another
+  if ((before.who - 1) / 1024 != (now.who - 1) / 1024) return handed_over(before, now);
   if (before.epoch < now.epoch) return true;
   return before_thread / 32 == now_thread / 32 && before.warp_epoch < now.warp_epoch;
 }
@@ -153,6 +192,7 @@ void access(void* pc, const void* address, size_t bytes, bool writes, bool atomi
     fail_at(pc, "out of bounds: %zu bytes at byte %td of %s, which has %td", bytes, at - m->start, m->name, m->end - m->start);
   if (bytes <= 16 && (uintptr_t)at % bytes)
     fail_at(pc, "%zu bytes of %s at an address that is %zu past a multiple of %zu", bytes, m->name, (uintptr_t)at % bytes, bytes);
+  if (atomic) meet(at);
   for (size_t k = 0; k < bytes; ++k) look(*m, at + k, now, writes, atomic);
   remember(now.pc, (m->region ? 0 : 2) + writes, at, bytes);
 }
@@ -171,7 +211,7 @@ Memory shared(const char* name, char* start, char* end) {
 }  // namespace
 
 void check_launch() {
-  memories.clear(), groups.clear(), turns.clear(), lines.clear();
+  memories.clear(), groups.clear(), turns.clear(), lines.clear(), releases.clear();
   launch->line_count = 0, launch->touched = 0;
   base = (uintptr_t)check_launch - offset_of((void*)check_launch);
   memories.push_back(shared("static shared memory", static_start, static_end));
@@ -186,6 +226,7 @@ void check_launch() {
 
 void check_block() {
   for (int i = 0; i < 2; ++i) std::fill(memories[i].cells.begin(), memories[i].cells.end(), Cell{});
+  fenced.clear(), acquires.clear();
 }
 
 void check_block_end() {
@@ -203,6 +244,11 @@ void check_block_end() {
 }
 
 void check_access(void* pc, const void* at, size_t bytes, bool writes, bool atomic) { access(pc, at, bytes, writes, atomic); }
+
+void check_fence() {
+  fenced.resize(1024);
+  fenced[self->number] = block_epoch;
+}
 
 void check_started(void* pc, const void* to, size_t bytes) {
   access(pc, to, bytes, true, false);

@@ -76,6 +76,7 @@ using Execute = void (*)(unsigned mask, void** posted);
 void barrier(Site site);
 void collect(Site site, unsigned mask, void* posted, Execute execute);
 void note_atomic(void* pc, void* at, size_t bytes);
+void note_fence();
 
 enum Kind { TO, UP, DOWN, XOR };
 
@@ -182,7 +183,7 @@ template <class V>
 inline V atomicCAS(V* at, V compare, V value) {
   return cg::atomic(at, [=](V v) { return v == compare ? value : v; });
 }
-inline void __threadfence() {}
+inline void __threadfence() { cg::note_fence(); }
 inline void __threadfence_block() {}
 const int warpSize = 32;
 

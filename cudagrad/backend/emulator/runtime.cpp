@@ -379,6 +379,7 @@ void sync_warp(Site site, unsigned mask) {
 }
 
 void note_atomic(void* pc, void* at, size_t bytes) { check_access(pc, at, bytes, true, true); }
+void note_fence() { check_fence(); }
 
 uint16_t to_half(float value) {
   uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000;
@@ -403,6 +404,7 @@ void check_block_end() {}
 void check_access(void*, const void*, size_t, bool, bool) {}
 void check_started(void*, const void*, size_t) {}
 void check_landed(void*, const void*, size_t) {}
+void check_fence() {}
 void check_free() {}
 #endif
 

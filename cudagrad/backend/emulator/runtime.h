@@ -68,6 +68,7 @@ void check_launch();
 void check_block();
 void check_block_end();
 void check_access(void* pc, const void* at, size_t bytes, bool writes, bool atomic);
+void check_fence();
 void check_started(void* pc, const void* to, size_t bytes);  // an asynchronous write that may land from now on ...
 void check_landed(void* pc, const void* to, size_t bytes);   // ... and has landed now
 void check_free();
