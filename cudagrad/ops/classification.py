@@ -6,12 +6,14 @@ import numpy as np
 
 from .. import dtypes, errors
 from ..backend import LOW
+from ..backend.classes import check_classes
 from ..core.modes import MODE
 from ..core.op import TABLE, op
 from .affine import linear
 from .blocks import line_max, line_sum
 from .checks import refuse
 from .loss_reduction import reduction_of
+from .reduction import logsumexp
 from .softmax import log_softmax
 
 __all__ = ()
@@ -50,16 +52,6 @@ def _finite(scale):
     return scale if scale == scale else 0.0
 
 
-def _check_classes(xp, target, classes, ignore_index):
-    """IndexError for a class that is not there; on the CPU only, since a look at device memory waits for the device."""
-    if xp is not np:
-        return
-    target = target.astype(np.int64, copy=False)
-    wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
-    if wrong.any():
-        raise IndexError(f"Target {target[wrong].reshape(-1)[0]} is out of bounds.")
-
-
 @op()
 def target_weights(xp, g, target, w=None, *, shape, ignore_index, label_smoothing, reduction):
     """What multiplies each log-probability in the loss: w[target] / sum, spread by smoothing. No derivative.
@@ -96,7 +88,7 @@ def _nll_back(m, g, target, w, x_shape, ignore_index, reduction):
 @op(x=_nll_back, wide=True, node="NllLoss")
 def negative_log_likelihood(xp, x, target, w=None, *, ignore_index, reduction):
     """-w[target] * x[target] row by row, summed, or averaged by the weights."""
-    _check_classes(xp, target, x.shape[1], ignore_index)
+    check_classes(xp, target, x.shape[1], ignore_index)
     flat = x.reshape(_matrix_shape(x.shape))
     columns = math.prod(x.shape[2:])
     weights, classes, _ = _row_weights(xp, target.reshape(x.shape[0], columns), w, ignore_index, x.dtype)
@@ -110,18 +102,21 @@ def negative_log_likelihood(xp, x, target, w=None, *, ignore_index, reduction):
 # ---- cross-entropy: the gradient is made where the exponentials are, in the forward, if it will be asked for
 
 
-def _cross_entropy_back(m, g, x, target, w, x_shape, ignore_index, label_smoothing, reduction):
-    share = m.target_weights(
-        g, target, w, shape=x_shape, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction
-    )
-    each = m.softmax(x, dim=1) * m.sum(share, dim=(1,), keepdim=True) - share
-    return each * _spread(m, g, x_shape, reduction)
+def _cross_entropy_back(m, g, x, target, w, x_shape, ignore_index, label_smoothing, z_loss, reduction):
+    options = dict(shape=x_shape, ignore_index=ignore_index, reduction=reduction)
+    share = m.target_weights(g, target, w, **options, label_smoothing=label_smoothing)
+    pull = m.sum(share, dim=(1,), keepdim=True)
+    if z_loss:
+        weights = m.target_weights(g, target, w, **options, label_smoothing=0.0)
+        pull = pull + 2 * z_loss * m.logsumexp(x, dim=(1,), keepdim=True) * m.sum(weights, dim=(1,), keepdim=True)
+    return (m.softmax(x, dim=1) * pull - share) * _spread(m, g, x_shape, reduction)
 
 
-def _cross_entropy_fused(xp, m, g, x, target, w, x_shape, ignore_index, label_smoothing, reduction, made):
+def _cross_entropy_fused(xp, m, g, x, target, w, x_shape, ignore_index, label_smoothing, z_loss, reduction, made):
     """The gradient that the forward made; it is taken out, so a second backward of the same graph works it out anew."""
     if not made:
-        return _cross_entropy_back(m, g, x, target, w, x_shape, ignore_index, label_smoothing, reduction), None, None
+        again = _cross_entropy_back(m, g, x, target, w, x_shape, ignore_index, label_smoothing, z_loss, reduction)
+        return again, None, None
     gradient = made.pop()
     if reduction == "none":
         gradient *= g.reshape(x_shape[0], 1, *x_shape[2:])
@@ -131,13 +126,13 @@ def _cross_entropy_fused(xp, m, g, x, target, w, x_shape, ignore_index, label_sm
 
 
 @op(x=_cross_entropy_back, fused=_cross_entropy_fused, extras=("made",), node="NllLoss")
-def cross_entropy_of_classes(xp, x, target, w=None, *, ignore_index, label_smoothing, reduction, wanted):
-    """-log softmax(x)[target], by blocks of rows; ``wanted``: whether to make the gradient too."""
+def cross_entropy_of_classes(xp, x, target, w=None, *, ignore_index, label_smoothing, z_loss, reduction, wanted):
+    """-log softmax(x)[target] + z_loss * logsumexp(x)^2, by blocks of rows; ``wanted``: the gradient is made too."""
     refuse("log_softmax_lastdim_kernel_impl", x, "biuc")
     n, c = x.shape[:2]
     flat = x.reshape(_matrix_shape(x.shape))
     dtype = np.dtype(np.float32) if x.dtype in LOW else x.dtype
-    rows = _Rows(xp, target.reshape(n, *flat.shape[2:]), w, c, ignore_index, label_smoothing, reduction, dtype)
+    rows = _Rows(xp, target.reshape(n, *flat.shape[2:]), w, c, ignore_index, label_smoothing, z_loss, reduction, dtype)
     losses = xp.empty(flat.shape[:1] + flat.shape[2:], dtype)
     gradient = xp.empty(x.shape, x.dtype) if wanted else None
     flat_gradient = gradient.reshape(flat.shape) if wanted else None
@@ -146,9 +141,9 @@ def cross_entropy_of_classes(xp, x, target, w=None, *, ignore_index, label_smoot
         some = slice(i, i + step)
         in_place = wanted and x.dtype == dtype
         block = flat_gradient[some] if in_place else xp.empty(flat[some].shape, dtype)
-        losses[some], sums = rows.losses(flat[some], block, some)
+        losses[some], sums, normal = rows.losses(flat[some], block, some)
         if wanted:
-            rows.gradient(block, sums, some)
+            rows.gradient(block, sums, normal, some)
             if not in_place:
                 flat_gradient[some] = block
     total = losses.reshape(target.shape) if reduction == "none" else losses.sum() * dtype.type(rows.scale)
@@ -161,7 +156,7 @@ class _Rows:
     ``weights`` is None where every row counts 1; ``kept`` None where no row is ignored.
     """
 
-    def __init__(self, xp, target, w, classes, ignore_index, label_smoothing, reduction, dtype):
+    def __init__(self, xp, target, w, classes, ignore_index, label_smoothing, z_loss, reduction, dtype):
         self.xp = xp
         self.weights = self.kept = None
         if _all_kept(xp, target, classes, ignore_index):
@@ -170,10 +165,10 @@ class _Rows:
                 self.weights = w.astype(dtype)[self.classes]
             self.scale = 1.0 if reduction != "mean" else 1 / target.size if w is None else _scale("mean", self.weights)
         else:
-            _check_classes(xp, target, classes, ignore_index)
+            check_classes(xp, target, classes, ignore_index)
             self.weights, self.classes, self.kept = _row_weights(xp, target, w, ignore_index, dtype)
             self.scale = _scale(reduction, self.weights)
-        self.sharp, self.smooth = 1 - label_smoothing, None
+        self.sharp, self.smooth, self.z = 1 - label_smoothing, None, z_loss
         if label_smoothing:
             self.smooth = (xp.ones(classes, dtype) if w is None else w.astype(dtype)) * (label_smoothing / classes)
 
@@ -185,24 +180,30 @@ class _Rows:
         return rows[:, None], self.classes[some], self.xp.arange(block.shape[2])
 
     def losses(self, x, block, some):
-        """The losses of some rows, and the sums of exponentials; ``block`` is left with the exponentials."""
-        xp = self.xp
-        xp.subtract(x, line_max(xp, x), out=block)
+        """The losses of some rows, the sums of exponentials, and their log-sum-exp where z_loss needs it.
+
+        ``block`` is left with the exponentials.
+        """
+        xp, top = self.xp, line_max(self.xp, x)
+        xp.subtract(x, top, out=block)
         picked = block[self._at(block, some)]
         spread = None if self.smooth is None else self._along_classes(block)
         xp.exp(block, out=block)
         sums = line_sum(xp, block)[:, 0]
         log_sums = xp.log(sums)
+        normal = log_sums + top[:, 0] if self.z else None
         losses = log_sums - picked
+        if self.smooth is not None:
+            losses *= self.sharp
+        if self.z:
+            losses += self.z * normal * normal
         if self.weights is not None:
             weights = self.weights[some]
             losses = xp.where(weights == 0, xp.zeros((), block.dtype), losses * weights)
-        if self.smooth is None:
-            return losses, sums
-        spread = log_sums * self.smooth.sum() - spread
-        if self.kept is not None:
-            spread = xp.where(self.kept[some], spread, xp.zeros((), block.dtype))
-        return losses * self.sharp + spread, sums
+        if self.smooth is not None:
+            spread = log_sums * self.smooth.sum() - spread
+            losses += spread if self.kept is None else xp.where(self.kept[some], spread, xp.zeros((), block.dtype))
+        return losses, sums, normal
 
     def _along_classes(self, block):
         """sum_c smooth[c] * block[n,c]; a class of weight 0 does not count, were it -inf."""
@@ -211,14 +212,17 @@ class _Rows:
             block, smooth = block[:, smooth != 0], smooth[smooth != 0]
         return block.dot(smooth) if block.ndim == 2 else smooth.dot(block)
 
-    def gradient(self, block, sums, some):
+    def gradient(self, block, sums, normal, some):
         """The exponentials in ``block`` become the gradient of the loss."""
         scale = block.dtype.type(_finite(self.scale))
-        share = self.sharp * scale if self.weights is None else self.weights[some] * (self.sharp * scale)
+        weights = 1 if self.weights is None else self.weights[some]
+        share = weights * (self.sharp * scale)
         kept = None if self.kept is None else self.kept[some]
         total = share
+        if self.z:
+            total = total + normal * weights * (2 * self.z * scale)
         if self.smooth is not None:
-            total = share + self.smooth.sum() * scale * (1 if kept is None else kept)
+            total = total + self.smooth.sum() * scale * (1 if kept is None else kept)
         block *= (total / sums)[:, None]
         block[self._at(block, some)] -= share
         if self.smooth is not None:
@@ -286,16 +290,22 @@ def cross_entropy(
     reduce=None,
     reduction="mean",
     label_smoothing=0.0,
+    *,
+    z_loss=0.0,
 ):
     """-log softmax(input)[target] over axis 1; for targets of probabilities -sum_c target[c] * log softmax(input)[c].
 
     The mean is over the targets that are not ignored, weighted; over N for probabilities. Smoothing mixes the target
-    with label_smoothing / C of every class.
+    with label_smoothing / C of every class. ``z_loss``, which PyTorch does not have, adds z_loss * logsumexp(input)^2
+    to every target's loss, weighted as it is: it keeps the logits near 0.
 
     Shapes      input (C), (N,C) or (N,C,...); target (), (N), (N,...) of classes or as input of probabilities
     Dtypes      input floating; classes int64 or uint8
     Derivative  by input, weighted: softmax(input) - target; 0 where all targets are ignored and the loss is nan
+    Source      for z_loss Chowdhery et al. 2022, arXiv:2204.02311, section 5: 1e-4
     Raises      IndexError for a class out of range, ValueError and RuntimeError for what does not fit
+    Differs     on a GPU a class out of range makes the loss and the gradient nan, where PyTorch ends the process's use
+                of the GPU: to raise, the step would have to wait
 
     >>> cudagrad.nn.functional.cross_entropy(cudagrad.tensor([[2.0, 0.0]]), cudagrad.tensor([0]))
     tensor(0.1269)
@@ -304,7 +314,7 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if input.array.shape == target.array.shape:
-        return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
+        return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, z_loss)
     input, target, single = _batched(input, target)
     _check_target(input, target, weight)
     loss = TABLE["cross_entropy_of_classes"].raw(
@@ -313,13 +323,14 @@ def cross_entropy(
         weight,
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,
+        z_loss=z_loss,
         reduction=reduction,
         wanted=input.node is not None and MODE.grad,
     )
     return _unbatched(loss, single, reduction)
 
 
-def _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing):
+def _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing, z_loss):
     if target.dtype.category < 2:
         first = f"Expected floating point type for target with class probabilities, got {target.dtype.legacy}"
         raise RuntimeError(first)
@@ -332,12 +343,14 @@ def _of_probabilities(input, target, weight, ignore_index, reduction, label_smoo
     log_p = log_softmax(input, axis)
     if weight is not None:
         log_p = log_p * weight.reshape([-1 if d == axis else 1 for d in range(input.ndim)])
-    losses = -(log_p * target)
+    losses = -(log_p * target).sum(axis) if reduction == "none" or z_loss else -(log_p * target)
+    if z_loss:
+        losses = losses + z_loss * logsumexp(input, axis) ** 2
     if reduction == "none":
-        return losses.sum(axis)
+        return losses
     total = losses.sum()
     return (
-        total if reduction == "sum" else total / (losses.array.size // max(1, count) if losses.array.size else math.nan)
+        total if reduction == "sum" else total / (input.array.size // max(1, count) if input.array.size else math.nan)
     )
 
 

@@ -292,7 +292,11 @@ def _logsumexp_back(m, g, x, out, x_shape, dim, keepdim):
     return g * m.exp(x - out)
 
 
-@op(prepare=_logsumexp, x=_logsumexp_back, floating=True, wide=True)
+def _logsumexp_first(m, g, x, out, x_shape, dim, keepdim):
+    return (_logsumexp_back(m, g, x, out, x_shape, dim, keepdim),)  # a rule of its own, for kernels to stand before
+
+
+@op(prepare=_logsumexp, x=_logsumexp_back, fused=_logsumexp_first, floating=True, wide=True)
 def logsumexp(xp, x, *, dim, keepdim=False):
     """log of the sum of e^x over ``dim``, without overflow; -inf of nothing.
 

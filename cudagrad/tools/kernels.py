@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from ..backend.kernels import nvrtc
-from ..backend.kernels.header import entries
+from ..backend.kernels.header import SCALARS, entries
 from ..backend.kernels.launch import Unfit, plan
 from ..backend.kernels.path import kernels_path
 
@@ -25,15 +25,16 @@ def table():
     return rows
 
 
-def variant(file, name, dtype, columns, rows=64, processors=PROCESSORS):
-    """The ``Plan`` of an entry for ``rows`` rows of ``columns`` elements that start on 16 bytes."""
+def variant(file, name, dtype, columns, rows=64, processors=PROCESSORS, apart=1):
+    """The ``Plan`` of an entry for ``rows`` rows of ``columns`` elements, ``apart`` apart, that start on 16 bytes."""
     entry = entries(file)[name]
     sums = np.dtype("f8") if dtype == np.dtype("f8") else np.dtype("f4")
-    sizes = {"N": rows, "C": columns, "M": rows * columns, "Q": 8, "2": 2}
+    sizes = {"N": rows, "C": columns, "S": apart, "M": rows * columns, "G": rows * apart, "Q": 8, "1": 1, "2": 2}
+    types = {"A": sums, **{c: np.dtype(width) for c, width in SCALARS.items()}}
     given = {p.name: 1 for p in entry.parameters if not p.pointer and p.name not in sizes}
     for p in entry.parameters:
         if p.pointer and not ("Q" in p.dims and "Q" in entry.where):  # what the letters decide is left out
-            given[p.name] = np.empty([sizes[d] for d in p.dims], sums if p.type == "A" else dtype)
+            given[p.name] = np.empty([sizes[d] for d in p.dims], types.get(p.type, dtype))
     return plan(file, name, given, lambda array: 0, processors)
 
 

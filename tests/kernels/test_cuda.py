@@ -65,8 +65,8 @@ def test_a_launch_goes_to_the_current_stream(double):
 
 
 def test_a_launch_that_fails_tells_the_drivers_status_and_a_new_threads_first_is_tried_again(double):
-    x, y = gpu(2, 64), gpu(2, 64)
-    given = dict(x=x.array, y=y.array, log=0)
+    x, y = gpu(2, 64, 1), gpu(2, 64, 1)
+    given = dict(x=x.array, g=None, y=y.array, log=0)
     cuda.run("softmax.cu", "softmax_forward", **given)
     double.libcuda.statuses += [201]
     cuda.run("softmax.cu", "softmax_forward", **given)

@@ -30,13 +30,13 @@ needs_nvrtc = pytest.mark.skipif(_why_not() is not None, reason=str(_why_not()))
 def rows():
     with open(BUDGET, encoding="utf-8", newline="") as lines:
         return [
-            (r["file"], r["entry"], r["dtype"], int(r["C"]), int(r["registers"]))
+            (r["file"], r["entry"], r["dtype"], int(r["C"]), int(r["S"] or 1), int(r["registers"]))
             for r in csv.DictReader(lines, delimiter="\t")
         ]
 
 
-def macros_of(file, name, dtype, c):
-    return variant(file, name, dtype, c).macros
+def macros_of(file, name, dtype, c, s=1):
+    return variant(file, name, dtype, c, apart=s).macros
 
 
 def test_every_entry_has_a_row_in_the_budget():
@@ -48,8 +48,8 @@ def test_every_entry_has_a_row_in_the_budget():
 @pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
 def test_every_entry_keeps_its_budget_of_registers(architecture):
     over = []
-    for file, name, dtype, c, budget in rows():
-        macros = macros_of(file, name, DTYPES[dtype], c)
+    for file, name, dtype, c, s, budget in rows():
+        macros = macros_of(file, name, DTYPES[dtype], c, s)
         told = nvrtc.resources(file, macros, architecture)[name]
         threads = int(dict(macros).get("CG_B", 256))
         if told["registers"] > budget or told["spills"] or told["registers"] * threads > REGISTERS:

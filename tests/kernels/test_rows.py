@@ -217,8 +217,24 @@ def test_softmax_of_any_layout(layout):
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
-def test_softmax_along_any_dim(dim):
-    check_softmax(made(1, (3, 5, 4), np.float32), made(2, (3, 5, 4), np.float32), dim, EPS["float32"])
+@pytest.mark.parametrize("shape", [(3, 5, 4), (2, 33, 40), (1, 700, 9), (130, 1, 17)], ids=str)
+def test_softmax_along_any_dim(shape, dim):
+    check_softmax(made(1, shape, np.float32), made(2, shape, np.float32), dim, EPS["float32"])
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(2, 33, 40), (1, 700, 17), (3, 1001)], ids=str)
+def test_softmax_of_half_types_in_columns_and_in_rows_off_16_bytes(shape, name):
+    check_softmax(made(1, shape, DTYPES[name], 3.0), made(2, shape, DTYPES[name]), 1, EPS[name])
+
+
+def test_softmax_of_columns_is_read_and_written_where_it_lies():
+    """Neighbours in a warp have neighbouring columns: no sector is read for a few of its bytes."""
+    x = made(1, (2, 50, 64), np.float32)
+    with emulator.traffic() as traffic:
+        softmax_run(x, x, 1)
+    assert {entry for entry, _, _ in traffic.lines} == {"softmax_forward", "softmax_backward"}
+    assert all(moved == ideal for (_, _, kind), (_, moved, ideal) in traffic.lines.items() if "shared" not in kind)
 
 
 def test_softmax_of_infinities_and_nans():

@@ -65,4 +65,4 @@ def _noted(op, run):
 
 def _nothing(arrays):
     """Whether a call has no elements: there is nothing to launch, and the text is not slower."""
-    return any(hasattr(a, "size") and a.size == 0 for a in arrays)
+    return any(hasattr(type(a), "size") and a.size == 0 for a in arrays)

@@ -18,7 +18,7 @@ SPELLINGS = {"CG_T": "T", "CG_W": "W", "CG_A": "A", "unsigned int": "unsigned", 
 
 _HEADER = re.compile(r"/\*\n(\w+)  +(.+?)\n\n(.*?)\*/\n(.*?)\{", re.S)
 _SIGNATURE = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\((.*?)\)\s*$', re.S)
-_ARRAYS = re.compile(r"((?:\w+,\s*)*\w+):\s*(\w+)\[([^\]]*)\]((?: or null)?)((?: in place)?)")
+_ARRAYS = re.compile(r"((?:\w+,\s*)*\w+):\s*((?:unsigned )?(?:long )?\w+)\[([^\]]*)\]((?: or null)?)((?: in place)?)")
 
 
 class HeaderError(ValueError):

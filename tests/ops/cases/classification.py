@@ -6,6 +6,12 @@ from . import Error, HostError, Input, case
 from .loss import INF, NO_REDUCTION, F, classes, in_all, part
 
 
+def squared_normal(x):
+    """logsumexp(x)^2 along axis 1."""
+    top = x.max(1, initial=-INF)
+    return (top + np.log(np.exp(x - top[:, None]).sum(1))) ** 2
+
+
 def log_softmax(x):
     d = x - x.max(1, keepdims=True, initial=-INF)
     return d - np.log(np.exp(d).sum(1, keepdims=True))
@@ -33,9 +39,9 @@ def nll(x, target, weight=None, ignore_index=-100, reduction="mean"):
     return result.reshape(()) if x.ndim == 1 else result
 
 
-def cross_entropy(x, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+def cross_entropy(x, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0, z_loss=0.0):
     if target.dtype.kind not in "iu":
-        return of_probabilities(x, target, weight, reduction, label_smoothing)
+        return of_probabilities(x, target, weight, reduction, label_smoothing, z_loss)
     rows, labels = batched(x, target)
     log_p = log_softmax(rows)
     losses, weights = picked(log_p, labels, weight, ignore_index)
@@ -43,16 +49,18 @@ def cross_entropy(x, target, weight=None, ignore_index=-100, reduction="mean", l
         w = np.ones(rows.shape[1]) if weight is None else weight
         spread = -(log_p * w.reshape([1, -1] + [1] * (rows.ndim - 2))).sum(1) * (labels != ignore_index)
         losses = (1 - label_smoothing) * losses + label_smoothing / rows.shape[1] * spread
+    if z_loss:
+        losses = losses + z_loss * weights * squared_normal(rows)
     result = averaged(losses, weights, reduction)
     return result.reshape(()) if x.ndim == 1 else result
 
 
-def of_probabilities(x, target, weight, reduction, label_smoothing):
+def of_probabilities(x, target, weight, reduction, label_smoothing, z_loss):
     rows = x[None] if x.ndim == 1 else x
     p = target[None] if x.ndim == 1 else target
     p = p * (1 - label_smoothing) + label_smoothing / rows.shape[1]
     w = 1.0 if weight is None else weight.reshape([1, -1] + [1] * (rows.ndim - 2))
-    losses = -(p * w * log_softmax(rows)).sum(1)
+    losses = -(p * w * log_softmax(rows)).sum(1) + z_loss * squared_normal(rows)
     losses = losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
     return losses.reshape(()) if x.ndim == 1 else losses
 
@@ -112,6 +120,15 @@ case(
     *(*in_all((5, 4), part(5, 4)), *in_all((4,), part(4)), *in_all((5, 4, 2), part(5, 4, 2), label_smoothing=0.1)),
 )
 case(F + "cross_entropy", cross_entropy, *in_all((5, 4), part(5, 4), weight=WEIGHT))
+Z = [
+    *(c for x, t in TARGETS[:5] for c in in_all(x, t, z_loss=0.1)),
+    *in_all((5, 4), IGNORED, weight=WEIGHT, label_smoothing=0.2, z_loss=0.1),
+    Input((4,), classes(), z_loss=1e-2),
+]
+case(F + "cross_entropy", cross_entropy, *Z, wrt=(0,), roundings=8)
+case(
+    F + "cross_entropy", cross_entropy, *in_all((5, 4, 2), part(5, 4, 2), z_loss=0.1), Input((4,), part(4), z_loss=0.1)
+)
 # Over many blocks of rows, over short and long rows, and far from 0.
 case(
     F + "cross_entropy",

@@ -1,5 +1,7 @@
 """What the adapters share."""
 
+import math
+
 import numpy as np
 
 from ..launch import Unfit
@@ -33,3 +35,35 @@ def sums(x):
 def flat(xp, a):
     """``a`` in one dimension, its elements one after another; None stays."""
     return None if a is None else xp.ascontiguousarray(a).reshape(-1)
+
+
+SECTOR = 32  # bytes: narrower than this side by side, lines cannot be read without reading others
+
+
+class Lines:
+    """How the elements along ``dim`` of an array are the lines of a kernel's array [N,C,S] (kernels/line.cuh).
+
+    They stay as they lie, with S the size of the dims after ``dim``; they become rows, S = 1, where they lie in memory
+    as rows or where S is too narrow.
+    """
+
+    def __init__(self, xp, a, dim):
+        self.xp, self.dim, self.shape = xp, dim, a.shape or (1,)
+        self.after = math.prod(self.shape[dim + 1 :])
+        self.moved = self.after > 1 and (self._rows(a).flags.c_contiguous or self.after * a.itemsize < SECTOR)
+
+    def _rows(self, a):
+        return self.xp.moveaxis(a, self.dim, -1)
+
+    def of(self, a):
+        """An array of that shape as [N,C,S]; a copy where its elements lie otherwise."""
+        a = a.reshape(self.shape)
+        a = self.xp.ascontiguousarray(self._rows(a) if self.moved else a)
+        return a.reshape(-1, self.shape[self.dim], 1 if self.moved else self.after)
+
+    def back(self, lines, shape):
+        """The array of the original ``shape`` whose lines are ``lines``; a view."""
+        if not self.moved:
+            return lines.reshape(shape)
+        rows = (*self.shape[: self.dim], *self.shape[self.dim + 1 :], self.shape[self.dim])
+        return self.xp.moveaxis(lines.reshape(rows), -1, self.dim)
