@@ -97,13 +97,24 @@ def launch(entry, like, /, **given):
     return owner.launch(entry, **given)
 
 
-def to_device(array, target):
-    """``array`` on another device; the same object where it is there already."""
+def to_device(array, target, non_blocking=False):
+    """``array`` on another device; the same object where it is there already.
+
+    With ``non_blocking`` copies between pinned memory and a GPU may still be under way.
+    """
     here = device_of(array)
     if here == target:
         return array
-    host = array if here.type == "cpu" else _OWNERS[array.__class__].to_host(array)
-    return host if target.type == "cpu" else _device(target).from_host(host, target)
+    if here.type == target.type:
+        return _OWNERS[array.__class__].from_device(array, target)
+    away = non_blocking and target.type == "cpu"
+    host = array if here.type == "cpu" else _OWNERS[array.__class__].to_host(array, away)
+    return host if target.type == "cpu" else _device(target).from_host(host, target, non_blocking)
+
+
+def current_gpu():
+    """The index of the GPU that ``cuda`` without an index means."""
+    return _device(device("cuda")).current_device()
 
 
 def data_ptr(array):

@@ -1,7 +1,9 @@
 """The CUDA device: tensors are CuPy arrays, on CuPy's pool and current stream. CuPy is imported here, when used."""
 
+import collections
 import ctypes
 import functools
+import math
 import os
 import sys
 
@@ -9,11 +11,13 @@ import numpy as np
 
 from . import adopt
 from .device import device
+from .gpus import Gpus
 from .kernels import nvrtc
 from .kernels.adapters import FIRST_ORDER, FORWARD
 from .kernels.dispatch import with_kernel
 from .kernels.header import entries, stamp
 from .kernels.packed import Launcher
+from .pool import Watch
 
 
 @functools.cache
@@ -30,8 +34,23 @@ def cupy():
             "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver "
             "from http://www.nvidia.com/Download/index.aspx"
         )
-    adopt(cupy.ndarray, cupy, sys.modules[__name__])
+    _begin(cupy)
     return cupy
+
+
+WATCH = None  # of CuPy's memory pool, from the first use on
+GPUS = None  # where there are several
+
+
+def _begin(cupy):
+    """Make the arrays of ``cupy`` known, and watch its pool."""
+    global WATCH, GPUS
+    adopt(cupy.ndarray, cupy, sys.modules[__name__])
+    WATCH, GPUS = Watch(cupy), None
+    if cupy.cuda.runtime.getDeviceCount() > 1:
+        GPUS = Gpus(cupy)
+        for array_class, module in zip(GPUS.classes, GPUS.modules):
+            adopt(array_class, module, sys.modules[__name__])
 
 
 def _has_gpu(cupy):
@@ -58,12 +77,17 @@ def device_count():
 
 def current_device():
     """The index of the GPU that new tensors go to."""
-    return cupy().cuda.Device().id
+    return cupy().cuda.runtime.getDevice()
+
+
+def use(index):
+    """Make a GPU the current one of this thread."""
+    cupy().cuda.Device(index).use()
 
 
 def device_of(array):
     """The device of an array that is not NumPy's."""
-    return device("cuda", array.device.id)
+    return device("cuda", array.data.device_id)
 
 
 def on(target):
@@ -74,18 +98,55 @@ def on(target):
 def make(target, build):
     """The array that ``build(cupy)`` makes while ``target``'s GPU is the current one."""
     with on(target):
-        return build(cupy())
+        return _owned(build(cupy()))
 
 
-def from_host(array, target):
-    """A NumPy array, copied to a GPU; asynchronously where it lies in pinned memory."""
+def _owned(array):
+    """An array of CuPy's as a tensor holds it; one that somebody else may hold stays what it is."""
+    return array if GPUS is None else array.view(type=GPUS.classes[array.data.device_id])
+
+
+def _across(function):
+    """``function`` of arrays, run while their GPU is the current one."""
+    return function if GPUS is None else GPUS.across(function)
+
+
+def from_host(array, target, non_blocking=False):
+    """A NumPy array, copied to a GPU: by way of a buffer of CuPy's, so that ``array`` may change at once.
+
+    With ``non_blocking`` pinned memory is read where it lies, while the program goes on; it is kept until that is done.
+    """
     with on(target):
-        return cupy().asarray(array)
+        if not (non_blocking and is_pinned(array) and array.flags.c_contiguous):
+            return _owned(cupy().asarray(array))
+        there, stream = cupy().empty(array.shape, array.dtype), cupy().cuda.get_current_stream()
+        there.data.copy_from_host_async(array.__array_interface__["data"][0], array.nbytes, stream)
+        _keep(stream.record(), array)
+        return _owned(there)
 
 
-def to_host(array):
-    """A GPU array, copied into a NumPy array."""
-    return cupy().asnumpy(array)
+_READ = collections.deque()  # (event, memory): what the GPU may still be reading
+
+
+def _keep(event, array):
+    _READ.append((event, array))
+    while _READ and _READ[0][0].done:
+        _READ.popleft()
+
+
+def to_host(array, non_blocking=False):
+    """A GPU array, copied into a NumPy array; with ``non_blocking`` into pinned memory, and nobody waits."""
+    with on(device_of(array)):
+        if not non_blocking:
+            return cupy().asnumpy(array)
+        host = _pinned_empty(array.shape, array.dtype)
+        return array.get(out=host, blocking=False)
+
+
+def from_device(array, target):
+    """An array of one GPU, copied to another."""
+    with on(target):
+        return _owned(cupy().ndarray.copy(array, order="K"))
 
 
 def text_module():
@@ -95,16 +156,16 @@ def text_module():
 
 def forward(op, text):
     """The function that runs ``op`` on CuPy arrays: its kernel where there is one."""
-    return with_kernel(FORWARD, op, text, cupy(), run)
+    return _across(with_kernel(FORWARD, op, text, cupy(), run))
 
 
 def first_order(op, rule):
     """The function that runs a fused or adding rule of ``op`` on CuPy arrays; ``xp`` comes first where it asks."""
     if rule is not op.fused or op.name not in FIRST_ORDER:
-        return rule
+        return _across(rule)
     if "xp" not in rule.__code__.co_varnames[:1]:
-        return with_kernel(FIRST_ORDER, op, rule, cupy(), run)
-    served = with_kernel(FIRST_ORDER, op, functools.partial(rule, cupy()), cupy(), run)
+        return _across(with_kernel(FIRST_ORDER, op, rule, cupy(), run))
+    served = _across(with_kernel(FIRST_ORDER, op, functools.partial(rule, cupy()), cupy(), run))
     return lambda xp, *given: served(*given)
 
 
@@ -209,10 +270,30 @@ def _loaded(file, stamp, name, macros, index, shared):
     return function
 
 
+# ---- pinned memory
+
+
 def pinned(array):
-    """A copy of a NumPy array in page-locked memory."""
-    cp = cupy()
-    memory = cp.cuda.alloc_pinned_memory(array.nbytes)
-    copy = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+    """A copy of a NumPy array in page-locked memory; itself where it lies there."""
+    cupy()
+    if is_pinned(array):
+        return array
+    copy = _pinned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
+
+
+def _pinned_empty(shape, dtype):
+    count = math.prod(shape)
+    memory = cupy().cuda.alloc_pinned_memory(max(count, 1) * dtype.itemsize)
+    return np.frombuffer(memory, np.uint8, count * dtype.itemsize).view(dtype).reshape(shape)
+
+
+def is_pinned(array):
+    """Whether a NumPy array lies in page-locked memory of CuPy's."""
+    if WATCH is None or array.__class__ is not np.ndarray:
+        return False
+    while isinstance(array, np.ndarray):
+        array = array.base
+    owner = array.obj if isinstance(array, memoryview) else array
+    return isinstance(owner, cupy().cuda.PinnedMemoryPointer)

@@ -93,13 +93,19 @@ def make(target, build):
     return _up(build(np))
 
 
-def from_host(array, target):
+def from_host(array, target, non_blocking=False):
     """A NumPy array, copied to the device."""
     _only(target)
     return array.copy(order="K").view(EmulatedArray)
 
 
-def to_host(array):
+def from_device(array, target):
+    """The array itself: there is one device."""
+    _only(target)
+    return array
+
+
+def to_host(array, non_blocking=False):
     """An array of the device, copied into a plain one."""
     return array.view(np.ndarray).copy(order="K")
 

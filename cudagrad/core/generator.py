@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 
+from ..backend import current_gpu
 from ..backend.device import device as Device
 from ..backend.device import resolve
 from .tensor import Tensor, wrap
@@ -138,6 +139,8 @@ def generator_of(device, generator=None):
 
 def _default_of(device):
     """The default generator of a device, made at its first use: the seed of the CPU's, no calls made."""
+    if device.type == "cuda" and device.index is None:
+        device = Device("cuda", current_gpu())
     with _lock:
         if device not in _defaults:
             _defaults[device] = _rebuild(device, default_generator.initial_seed(), 0)

@@ -6,43 +6,66 @@ import importlib
 from ..backend import cuda as _cuda
 from ..backend.cuda import current_device, device_count, is_available
 from ..backend.device import device as _device
-from ..core.generator import generator_of
 from ..ops.legacy import CUDA_TYPES
+from . import memory, random
+from .streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    get_stream_from_external,
+    is_current_stream_capturing,
+    set_stream,
+    stream,
+)
+from .streams import index_of as _index
 
 __all__ = [
     "Event",
+    "ExternalStream",
     "Stream",
+    "StreamContext",
+    "can_device_access_peer",
     "current_device",
     "current_stream",
+    "default_stream",
     "device",
     "device_count",
-    "empty_cache",
+    "device_of",
+    "get_arch_list",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_stream_from_external",
     "init",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
-    "manual_seed",
-    "manual_seed_all",
-    "max_memory_allocated",
-    "max_memory_reserved",
-    "memory_allocated",
-    "memory_reserved",
-    "reset_peak_memory_stats",
+    "is_tf32_supported",
     "set_device",
+    "set_stream",
     "stream",
     "synchronize",
+    *CUDA_TYPES,
+    *memory.__all__,
+    *random.__all__,
 ]
 
 
 globals().update(CUDA_TYPES)  # FloatTensor and its like
+for _part in (memory, random):
+    globals().update({name: getattr(_part, name) for name in _part.__all__})
 
 
 def __getattr__(name):
     if name == "amp":
         return importlib.import_module(".amp", __name__)
+    if name == "default_generators":
+        return tuple(random._generator(i) for i in range(device_count()))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -53,33 +76,36 @@ def init():
 
 def is_initialized():
     """Whether CuPy was loaded and has a device."""
-    return _cuda.cupy.cache_info().currsize > 0
-
-
-def _index(device):
-    if device is None:
-        return current_device()
-    device = _device(device)
-    return device.index if device.index is not None else current_device()
+    return _cuda.WATCH is not None
 
 
 def set_device(device):
-    """Make a GPU the current one."""
-    _cuda.cupy().cuda.Device(_index(device)).use()
+    """Make a GPU the current one; a negative index changes nothing."""
+    if not (isinstance(device, int) and device < 0):
+        _cuda.use(_index(device))
 
 
 class device(contextlib.ContextDecorator):
-    """Within, a GPU is the current one."""
+    """Within, a GPU is the current one; with a negative index, or None, the one that is."""
 
     def __init__(self, device):
-        self.index = _index(device)
+        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else _index(device)
 
     def __enter__(self):
-        self._context = _cuda.cupy().cuda.Device(self.index)
-        self._context.__enter__()
+        self.prev_idx = current_device() if self.idx >= 0 else -1
+        if self.idx >= 0:
+            _cuda.use(self.idx)
 
     def __exit__(self, *exception):
-        self._context.__exit__(*exception)
+        if self.idx >= 0:
+            _cuda.use(self.prev_idx)
+
+
+class device_of(device):
+    """Within, the GPU of a tensor is the current one; one of the CPU changes nothing."""
+
+    def __init__(self, obj):
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
 def synchronize(device=None):
@@ -89,21 +115,47 @@ def synchronize(device=None):
 
 def get_device_properties(device=None):
     """The properties of a GPU: name, total_memory, major, minor, multi_processor_count, ..."""
-    facts = _cuda.cupy().cuda.runtime.getDeviceProperties(_index(device))
-    facts = {k: v.decode() if isinstance(v, bytes) else v for k, v in facts.items()}
-    return _Properties(facts)
+    cp = _cuda.cupy()
+    index = _index(device)
+    if not 0 <= index < device_count():
+        raise AssertionError("Invalid device id")
+    return _Properties(cp.cuda.runtime.getDeviceProperties(index))
 
 
 class _Properties:
+    """CUDA's own fields, and PyTorch's names for some of them."""
+
+    NAMES = {
+        "total_memory": "totalGlobalMem",
+        "multi_processor_count": "multiProcessorCount",
+        "warp_size": "warpSize",
+        "max_threads_per_multi_processor": "maxThreadsPerMultiProcessor",
+        "max_threads_per_block": "maxThreadsPerBlock",
+        "regs_per_multiprocessor": "regsPerMultiprocessor",
+        "shared_memory_per_block": "sharedMemPerBlock",
+        "shared_memory_per_block_optin": "sharedMemPerBlockOptin",
+        "shared_memory_per_multiprocessor": "sharedMemPerMultiprocessor",
+        "L2_cache_size": "l2CacheSize",
+        "is_integrated": "integrated",
+        "is_multi_gpu_board": "isMultiGpuBoard",
+        "clock_rate": "clockRate",
+        "memory_clock_rate": "memoryClockRate",
+        "memory_bus_width": "memoryBusWidth",
+        "pci_bus_id": "pciBusID",
+        "pci_device_id": "pciDeviceID",
+        "pci_domain_id": "pciDomainID",
+    }
+
     def __init__(self, facts):
         self.__dict__.update(facts)
-        self.total_memory = facts["totalGlobalMem"]
-        self.multi_processor_count = facts["multiProcessorCount"]
+        self.name = facts["name"].decode()
+        self.__dict__.update({name: facts[own] for name, own in self.NAMES.items() if own in facts})
 
     def __repr__(self):
         memory = self.total_memory // 2**20
         version = f"major={self.major}, minor={self.minor}"
-        return f"_CudaDeviceProperties(name='{self.name}', {version}, total_memory={memory}MB)"
+        size = f"total_memory={memory}MB, multi_processor_count={self.multi_processor_count}"
+        return f"_CudaDeviceProperties(name='{self.name}', {version}, {size})"
 
 
 def get_device_name(device=None):
@@ -117,140 +169,27 @@ def get_device_capability(device=None):
     return facts.major, facts.minor
 
 
+def can_device_access_peer(device, peer_device):
+    """Whether one GPU can read the memory of another."""
+    return bool(_cuda.cupy().cuda.runtime.deviceCanAccessPeer(_index(device), _index(peer_device)))
+
+
+def get_arch_list():
+    """The architectures that kernels are built for on demand; empty where there is no GPU."""
+    from ..backend.kernels.nvrtc import ARCHITECTURES
+
+    return [f"sm_{a}" for a in ARCHITECTURES] if is_available() else []
+
+
 def is_bf16_supported(including_emulation=True):
     """Whether the current GPU computes in bfloat16."""
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
+def is_tf32_supported():
+    """Whether the current GPU multiplies float32 matrices in TF32."""
     return is_available() and get_device_capability()[0] >= 8
 
 
-def memory_allocated(device=None):
-    """The bytes that tensors and CuPy arrays of a GPU hold; 0 where there is no GPU."""
-    return _pool(device, "used_bytes")
-
-
-def memory_reserved(device=None):
-    """The bytes that CuPy's pool holds on a GPU; 0 where there is no GPU."""
-    return _pool(device, "total_bytes")
-
-
-def _pool(device, what):
-    if not is_available():
-        return 0
-    cp = _cuda.cupy()
-    with cp.cuda.Device(_index(device)):
-        value = getattr(cp.get_default_memory_pool(), what)()
-    key = _index(device), what
-    _peaks[key] = max(value, _peaks.get(key, 0))
-    return value
-
-
-_peaks = {}
-
-
-def max_memory_allocated(device=None):
-    """The largest ``memory_allocated`` seen so far, by what was asked of it and at this moment, in bytes."""
-    now = memory_allocated(device)
-    return _peaks.get((_index(device), "used_bytes"), now) if is_available() else 0
-
-
-def max_memory_reserved(device=None):
-    """The bytes that CuPy's pool holds, which only ``empty_cache`` makes less."""
-    now = memory_reserved(device)
-    return _peaks.get((_index(device), "total_bytes"), now) if is_available() else 0
-
-
-def reset_peak_memory_stats(device=None):
-    """Forget the largest values seen."""
-    _peaks.clear()
-
-
-def empty_cache():
-    """Give the pool's free blocks back to the driver; nothing happens where there is no GPU."""
-    if is_available():
-        _cuda.cupy().get_default_memory_pool().free_all_blocks()
-
-
-def manual_seed(seed):
-    """Seed the current GPU's generator; nothing happens where there is no GPU."""
-    if is_available():
-        generator_of(_device("cuda", current_device())).manual_seed(seed)
-
-
-def manual_seed_all(seed):
-    """Seed every GPU's generator; nothing happens where there is no GPU."""
-    for i in range(device_count()):
-        generator_of(_device("cuda", i)).manual_seed(seed)
-
-
-class Stream:
-    """A CUDA stream; as a context manager it is the current one within."""
-
-    def __init__(self, device=None, priority=0, _stream=None):
-        self.cupy = _stream or _cuda.cupy().cuda.Stream(non_blocking=True)
-
-    def synchronize(self):
-        """Wait until all work of this stream is done."""
-        self.cupy.synchronize()
-
-    def query(self):
-        """Whether all work of this stream is done."""
-        return self.cupy.done
-
-    def wait_event(self, event):
-        """Later work of this stream waits for ``event``."""
-        self.cupy.wait_event(event.cupy)
-
-    def wait_stream(self, stream):
-        """Later work of this stream waits for what ``stream`` has been asked so far."""
-        self.cupy.wait_event(stream.record_event().cupy)
-
-    def record_event(self, event=None):
-        """An event at this place of the stream."""
-        event = event or Event()
-        event.record(self)
-        return event
-
-    def __enter__(self):
-        self.cupy.__enter__()
-        return self
-
-    def __exit__(self, *exception):
-        self.cupy.__exit__(*exception)
-
-
-class Event:
-    """A mark in a stream, to wait for or to time with."""
-
-    def __init__(self, enable_timing=False, blocking=False, interprocess=False):
-        self.cupy = _cuda.cupy().cuda.Event(block=blocking, disable_timing=not enable_timing, interprocess=interprocess)
-
-    def record(self, stream=None):
-        """Put the mark into a stream, the current one by default."""
-        self.cupy.record(None if stream is None else stream.cupy)
-
-    def wait(self, stream=None):
-        """Later work of a stream waits for this event."""
-        (stream or current_stream()).wait_event(self)
-
-    def query(self):
-        """Whether the event has happened."""
-        return self.cupy.done
-
-    def synchronize(self):
-        """Wait for the event."""
-        self.cupy.synchronize()
-
-    def elapsed_time(self, end):
-        """The milliseconds from this event to ``end``."""
-        return _cuda.cupy().cuda.get_elapsed_time(self.cupy, end.cupy)
-
-
-def current_stream(device=None):
-    """The stream that work goes to: CuPy's current one."""
-    return Stream(_stream=_cuda.cupy().cuda.get_current_stream())
-
-
-@contextlib.contextmanager
-def stream(stream):
-    """Within, ``stream`` is the current one; None changes nothing."""
-    with contextlib.nullcontext() if stream is None else stream:
-        yield
+def ipc_collect():
+    """Accepted: no memory is shared with other processes."""

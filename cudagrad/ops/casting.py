@@ -3,6 +3,7 @@
 import builtins
 
 from .. import dtypes
+from ..backend import current_gpu
 from ..backend import to_device as move_array
 from ..backend.device import device as place
 from ..backend.device import resolve
@@ -37,9 +38,9 @@ def to_integer(xp, x, *, dtype):
 
 
 @op(x=lambda m, g, device, source: m.to_device(g, device=source, source=device), holomorphic=False, node="ToCopy")
-def to_device(xp, x, *, device, source=None):
+def to_device(xp, x, *, device, source=None, non_blocking=False):
     """x on another device."""
-    return move_array(x, device)
+    return move_array(x, device, non_blocking)
 
 
 def to_dtype(input, d):
@@ -69,20 +70,22 @@ def convert(input, *args, dtype=None, device=None, non_blocking=False, copy=Fals
             device = a
         elif a is not None:
             raise TypeError(f"to() received an invalid combination of arguments - got ({a.__class__.__name__})")
-    copy = flags[1] if len(flags) > 1 else copy
+    non_blocking, copy = flags[0] if flags else non_blocking, flags[1] if len(flags) > 1 else copy
     if other is not None:
         dtype, device = dtype or other.dtype, device or other.device
-    result = input if device is None else _moved(input, resolve(device))
+    result = input if device is None else _moved(input, resolve(device), non_blocking)
     if dtype is not None:
         result = to_dtype(result, dtype)
     return TABLE["clone"].raw(result) if copy and result is input else result
 
 
-def _moved(input, target):
+def _moved(input, target, non_blocking):
     here = input.device
+    if target.type == "cuda" and target.index is None:
+        target = place("cuda", current_gpu())
     if here == target or (target.index is None and target.type == here.type):
         return input
-    return TABLE["to_device"].raw(input, device=target, source=here)
+    return TABLE["to_device"].raw(input, device=target, source=here, non_blocking=non_blocking)
 
 
 def _caster(d):
@@ -128,7 +131,7 @@ def cuda(input, device=None, non_blocking=False, memory_format=None):
     """``input`` on a CUDA device, the current one by default."""
     if isinstance(device, builtins.int):
         device = f"cuda:{device}"
-    return convert(input, device=device or "cuda")
+    return convert(input, device=device or "cuda", non_blocking=non_blocking)
 
 
 METHODS = {"to": convert, "type": type, "type_as": type_as, "cpu": cpu, "cuda": cuda}

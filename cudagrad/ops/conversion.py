@@ -66,8 +66,8 @@ def made(data, d, device, requires_grad=False, pin_memory=False):
         return finish(t.array, requires_grad, pin_memory)
     target = target_of(device)
     if hasattr(data, "__cuda_array_interface__"):
-        array = build(target if target.type == "cuda" else Device("cuda"), lambda xp: xp.array(data))
-        return finish(wrap(array).to(target, d or dtypes.of_array(array)).array, requires_grad, pin_memory)
+        t = wrap(build(target if target.type == "cuda" else Device("cuda"), lambda xp: xp.array(data)))
+        return finish(t.to(t.device if device is None else target, d or t.dtype).array, requires_grad, pin_memory)
     array = array_of(data, d)
     return finish(to_device(array, target), requires_grad, pin_memory)
 

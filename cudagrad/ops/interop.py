@@ -208,7 +208,9 @@ def __cuda_array_interface__(input):
 
 def is_pinned(input, device=None):
     """Whether the memory is page-locked."""
-    return getattr(memory_of(input.array), "_cudagrad_pinned", False)
+    from ..backend import cuda
+
+    return cuda.is_pinned(input.array)
 
 
 def share_memory_(input):
@@ -334,7 +336,10 @@ def pin_memory(input, device=None):
     """
     from ..backend import cuda
 
-    return wrap(cuda.pinned(host(input)))
+    if input.array.__class__ is not np.ndarray:
+        raise RuntimeError(f"cannot pin '{input.type()}' only dense CPU tensors can be pinned")
+    there = cuda.pinned(input.array)
+    return input if there is input.array else wrap(there)
 
 
 def untyped_storage(input):

@@ -47,8 +47,8 @@ def as_tensor(data, dtype=None, device=None):
         t = from_numpy(data)
         return t.to(target, d or t.dtype)
     if hasattr(data, "__cuda_array_interface__"):
-        array = build(target if target.type == "cuda" else Device("cuda"), lambda xp: xp.asarray(data))
-        return wrap(array).to(target, d or dtypes.of_array(array))
+        t = wrap(build(target if target.type == "cuda" else Device("cuda"), lambda xp: xp.asarray(data)))
+        return t.to(t.device if device is None else target, d or t.dtype)
     return made(data, d, device)
 
 

@@ -99,7 +99,7 @@ def make_ndarray(double):
 
         def get(self, stream=None, order="C", out=None, blocking=True):
             if out is not None:
-                out[...] = down(self, "get")
+                out[...] = down(self, "get") if blocking else self._host
                 return out
             return np.array(down(self, "get"), order=order)
 
@@ -180,6 +180,9 @@ def make_ndarray(double):
             double.to_gpu.append(("set", arr.nbytes))
             self._host[...] = arr
 
+        def copy(self, order="C"):
+            return double.ndarray._new(self._host.copy(order))
+
         def view(self, dtype=None, type=None):
             host = self._host if dtype is None else self._host.view(dtype)
             return (self.__class__ if type is None else type)._new(host.view(), self)
@@ -201,7 +204,6 @@ astype(self, dtype, order='K', casting=None, subok=None, copy=True)
 clip(self, min=None, max=None, out=None)
 conj(self)
 conjugate(self)
-copy(self, order='C')
 cumprod(self, axis=None, dtype=None, out=None)
 cumsum(self, axis=None, dtype=None, out=None)
 diagonal(self, offset=0, axis1=0, axis2=1)

@@ -2,26 +2,27 @@
 
 import contextlib
 
-from cudagrad.backend import _OWNERS, ARRAYS, adopt, cuda
+from cudagrad.backend import _OWNERS, ARRAYS, cuda
 from cudagrad.backend.kernels import nvrtc
 
 from .module import Double
 
 
 @contextlib.contextmanager
-def installed(count=2):
+def installed(count=1):
     """Within, ``cudagrad.backend.cuda`` finds the double, with ``count`` GPUs, where it looks for CuPy."""
     double = Double(count)
-    before = cuda.cupy, cuda.libcuda, nvrtc.cubin
+    before = cuda.cupy, cuda.libcuda, nvrtc.cubin, cuda.WATCH, cuda.GPUS
     cuda.cupy, cuda.libcuda, nvrtc.cubin = (lambda: double), (lambda: double.libcuda), double.libcuda.cubin
     forget()
-    adopt(double.ndarray, double, cuda)
+    cuda._begin(double)
     try:
         yield double
     finally:
-        cuda.cupy, cuda.libcuda, nvrtc.cubin = before
+        cuda.cupy, cuda.libcuda, nvrtc.cubin, cuda.WATCH, cuda.GPUS = before
         forget()
-        ARRAYS.pop(double.ndarray), _OWNERS.pop(double.ndarray)
+        for array_class in [c for c in ARRAYS if issubclass(c, double.ndarray)]:
+            ARRAYS.pop(array_class), _OWNERS.pop(array_class)
 
 
 def forget():

@@ -1,5 +1,6 @@
 """GPUs, their memory, streams and events, in the words of ``cupy.cuda``."""
 
+import ctypes
 import threading
 import time
 import types
@@ -16,10 +17,9 @@ class Memory:
     """A piece of a GPU's memory, counted by its pool as long as it lives; ``host`` is the NumPy memory behind it."""
 
     def __init__(self, pool, host, device_id):
-        self.host, self.device_id = host, device_id
-        rounded = -(-host.nbytes // 512) * 512
-        pool.take(device_id, rounded)
-        weakref.finalize(self, pool.give, device_id, rounded).atexit = False
+        self.host, self.device_id, self.copies = host, device_id, []
+        size = pool.allocator(host.nbytes)
+        weakref.finalize(self, pool.give, device_id, size).atexit = False
 
 
 class MemoryPointer:
@@ -31,6 +31,11 @@ class MemoryPointer:
     @property
     def ptr(self):
         return self.mem.host.__array_interface__["data"][0] + self.offset
+
+    def copy_from_host_async(self, mem, size, stream=None):
+        source = (ctypes.c_char * size).from_address(getattr(mem, "value", mem))
+        self.mem.host.reshape(-1).view(np.uint8)[self.offset : self.offset + size] = np.frombuffer(source, np.uint8)
+        self.mem.copies.append((size, stream.ptr))
 
     def __add__(self, offset):
         return MemoryPointer(self.mem, self.offset + offset)
@@ -44,11 +49,17 @@ class Pool:
     """The figures of a memory pool; a block that is given back stays with the pool until it is asked to free it."""
 
     def __init__(self, current):
-        self._current, self._used, self._total = current, {}, {}
+        self._current, self._used, self._total, self.limit = current, {}, {}, None
+        self.allocator = self.malloc
 
-    def take(self, device_id, size):
+    def malloc(self, size):
+        size, device_id = -(-size // 512) * 512, self._current()
         used = self._used[device_id] = self._used.get(device_id, 0) + size
         self._total[device_id] = max(self._total.get(device_id, 0), used)
+        return size
+
+    def set_limit(self, size=None, fraction=None):
+        self.limit = size, fraction
 
     def give(self, device_id, size):
         self._used[device_id] -= size
@@ -66,7 +77,7 @@ class Pool:
         self._total[self._current()] = self.used_bytes()
 
 
-class Pinned(bytearray):
+class PinnedMemoryPointer(bytearray):
     """Page-locked memory."""
 
     @property
@@ -148,6 +159,9 @@ def make_cuda(double, count):
         def done(self):
             return True
 
+        def is_capturing(self):
+            return False
+
         def synchronize(self):
             double.waits.append("Stream.synchronize")
 
@@ -201,7 +215,7 @@ def make_cuda(double, count):
 
     class Event:
         def __init__(self, block=False, disable_timing=False, interprocess=False):
-            self.disable_timing, self.time = disable_timing, None
+            self.disable_timing, self.time, self.ptr = disable_timing, None, id(self)
 
         def record(self, stream=None):
             stream = get_current_stream() if stream is None else stream
@@ -222,7 +236,7 @@ def make_cuda(double, count):
         return (end_event.time - start_event.time) * 1e3
 
     def alloc_pinned_memory(size):
-        return Pinned(size)
+        return PinnedMemoryPointer(size)
 
     def properties(device):
         if not 0 <= device < count:
@@ -248,6 +262,9 @@ def make_cuda(double, count):
         ExternalStream=ExternalStream,
         Event=Event,
         MemoryPointer=MemoryPointer,
+        PinnedMemoryPointer=PinnedMemoryPointer,
+        set_allocator=lambda allocator=None: setattr(double.pool, "allocator", allocator or double.pool.malloc),
+        get_allocator=lambda: double.pool.allocator,
         runtime=runtime,
         get_current_stream=get_current_stream,
         get_elapsed_time=get_elapsed_time,

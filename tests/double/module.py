@@ -97,7 +97,7 @@ class Double:
 
     __name__ = "cupy"
 
-    def __init__(self, count=2):
+    def __init__(self, count=1):
         self.to_host, self.to_gpu, self.waits, self.stream_calls, self.launched, self.built = [], [], [], [], [], []
         self.arrays, self.libcuda = {}, Library(self)
         self._kept = Lent(self, "", np, REAL)

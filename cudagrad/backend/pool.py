@@ -1,0 +1,47 @@
+"""CuPy's memory pool, watched: how much of it was in use at the most."""
+
+import threading
+
+
+class Watch:
+    """The default pool of ``cp`` (CuPy), whose allocator looks at the figures after every allocation.
+
+    Where the program has given CuPy another allocator before, that one stays, and the largest figures are those that
+    were seen when somebody asked.
+    """
+
+    def __init__(self, cp):
+        self.pool, self._lock, self._peaks = cp.get_default_memory_pool(), threading.Lock(), {}
+        self._malloc, self._used = self.pool.malloc, self.pool.used_bytes
+        runtime = cp.cuda.runtime
+        self._index = runtime.getDevice if runtime.getDeviceCount() > 1 else int
+        if cp.cuda.get_allocator() == self._malloc:
+            cp.cuda.set_allocator(self.malloc)
+
+    def malloc(self, size):
+        """A piece of the pool."""
+        block, index, used = self._malloc(size), self._index(), self._used()
+        if used > self._peaks.get(index, (0, 0))[0]:
+            self._note(index, used, 0)
+        return block
+
+    def _note(self, index, used, total):
+        with self._lock:
+            most = self._peaks.get(index, (0, 0))
+            self._peaks[index] = max(most[0], used), max(most[1], total)
+
+    def figures(self, index):
+        """(used, held, most used, most held), in bytes, of the GPU ``index``, which is the current one."""
+        used, total = self._used(), self.pool.total_bytes()
+        self._note(index, used, total)
+        return used, total, *self._peaks[index]
+
+    def reset(self, index):
+        """Let the largest figures of the GPU ``index``, which is the current one, start again."""
+        with self._lock:
+            self._peaks[index] = self._used(), self.pool.total_bytes()
+
+    def free(self):
+        """Give the free blocks of the current GPU back to the driver."""
+        self.figures(self._index())
+        self.pool.free_all_blocks()
