@@ -101,9 +101,11 @@ def make(target, build):
         return _owned(build(cupy()))
 
 
-def _owned(array):
+def _owned(made):
     """An array of CuPy's as a tensor holds it; one that somebody else may hold stays what it is."""
-    return array if GPUS is None else array.view(type=GPUS.classes[array.data.device_id])
+    if GPUS is None or not isinstance(made, cupy().ndarray):
+        return made
+    return made.view(type=GPUS.classes[made.data.device_id])
 
 
 def _across(function):

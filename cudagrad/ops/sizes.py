@@ -129,12 +129,25 @@ def laid_over(xp, array, shape, strides, offset_bytes=None):
     memory = memory_of(array)
     start = data_ptr(array) - data_ptr(memory) if offset_bytes is None else offset_bytes
     if xp is not np:
-        return xp.ndarray(shape, array.dtype, memory.data + start, strides)
+        return _laid_over(array if offset_bytes is None else _from_byte(memory, start, array.dtype), shape, strides)
     if not (memory.flags.c_contiguous or memory.flags.f_contiguous):
         memory = memory.ravel(order="K")  # dense memory whose axes are permuted: a view, which has a buffer
         if memory.base is None:
             return as_strided(array, shape, strides)
     return np.ndarray(shape, array.dtype, memory, start, strides)
+
+
+def _laid_over(array, shape, strides):
+    """``laid_over`` of CuPy's: its public ways to such a view forget whose memory it is (``base``)."""
+    view = array.view()
+    view._set_shape_and_strides(tuple(shape), tuple(strides), True, True)
+    return view
+
+
+def _from_byte(memory, start, dtype):
+    """The elements of the memory of a CuPy array from the byte ``start`` on."""
+    flat = memory.ravel(order="K").view(np.uint8)[start:]
+    return flat[: flat.size // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
 def format_name(memory_format):

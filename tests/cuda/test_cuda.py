@@ -260,6 +260,19 @@ def test_half_types_are_made_there(double):
     assert t.array.dtype == ml_dtypes.bfloat16 and (t + t).tolist() == [2, 2, 2]
 
 
+def test_a_view_knows_whose_memory_it_is(double):
+    """Or a gradient would be taken for nobody else's, and a write to it change another."""
+    x, g = cg.ones(1, device="cuda", requires_grad=True), cg.ones((), device="cuda")
+    x.sum().backward(g)
+    x.grad += 1
+    assert g.item() == 1 and x.grad.tolist() == [2]
+    whole = cg.arange(12.0, device="cuda")
+    window = whole.as_strided((2, 3), (4, 1), 2)
+    assert window.tolist() == [[2, 3, 4], [6, 7, 8]] and window.array.base is whole.array
+    window.as_strided((2,), (6,), 1).mul_(10)
+    assert whole[:8].tolist() == [0, 10, 2, 3, 4, 5, 6, 70]
+
+
 # ---- several GPUs
 
 

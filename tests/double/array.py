@@ -183,6 +183,9 @@ def make_ndarray(double):
         def copy(self, order="C"):
             return double.ndarray._new(self._host.copy(order))
 
+        def _set_shape_and_strides(self, shape, strides, update_c_contiguity, update_f_contiguity):
+            self._host = np.lib.stride_tricks.as_strided(self._host, shape, strides)
+
         def view(self, dtype=None, type=None):
             host = self._host if dtype is None else self._host.view(dtype)
             return (self.__class__ if type is None else type)._new(host.view(), self)

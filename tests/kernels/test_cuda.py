@@ -228,7 +228,9 @@ def test_the_doubles_cuda_has_cupys_names_and_parameters(double):
         real = getattr(cupy.cuda, name)
         if inspect.isclass(own):
             missing = [n for n in dir(own) if n[0] != "_" and n not in ("ptr", "id", *dir(real))]
-            assert not [n for n in missing if n not in ("numbers", "non_blocking", "time", "mem", *dir(bytearray))], name
+            assert not [n for n in missing if n not in ("numbers", "non_blocking", "time", "mem", *dir(bytearray))], (
+                name
+            )
     for name in vars(double.cuda.runtime):
         assert hasattr(cupy.cuda.runtime, name), name
     for name in ("Stream", "Event"):
@@ -249,6 +251,9 @@ def test_a_real_array_of_cupys_tells_what_a_launch_asks():
     array = cupy.ndarray((4, 8), np.float32, cupy.cuda.MemoryPointer(held, 32))
     assert eval("array" + cuda.Driver.ADDRESS) == memory.ctypes.data + 32
     assert eval("array" + cuda.Driver.CONTIGUOUS) and not eval("array.T" + cuda.Driver.CONTIGUOUS)
+    view = array[1:].view()
+    view._set_shape_and_strides((2, 2), (0, 4), True, True)
+    assert (view.shape, view.strides, view.base is array, view.data.ptr) == ((2, 2), (0, 4), True, array[1].data.ptr)
     assert array.dtype is np.dtype("f4") and array[1:].base is array and array.data.device_id == 0
 
 

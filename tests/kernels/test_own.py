@@ -548,7 +548,7 @@ def test_on_cuda_it_launches_on_the_gpu_of_its_tensors(monkeypatch):
     run = torch.kernel(text, "index: float[N...] -> stream: float[N...]", grad=back)
     own = {k.entry.file: {k.entry.name: k.entry} for k in (run, back)}
     monkeypatch.setattr(launch, "entries", lambda file: own.get(file) or header.entries(file))
-    with installed() as double:
+    with installed(2) as double:
         for device in ("cuda:1", "cuda:1", "cuda:0"):
             x = numbers(30, 10).to(device).requires_grad_()
             y = run(x, 2, np.bool_(True), np.float64(2**63))
