@@ -21,8 +21,8 @@ __device__ inline float fast_exp(float x) { return __expf(x); }
 
 __device__ inline unsigned shared_address(const void* at) { return (unsigned)__cvta_generic_to_shared(at); }
 
-// Starts a copy of 16 bytes, past L1; of zeros where `valid` is false, when `from` is not read. Both addresses are multiples
-// of 16, `from` where it is not read too. On sm_75 it is a load and a store that are done on return.
+// Starts a copy of 16 bytes, past L1; of zeros where `valid` is false, when `from` is not read. Both addresses are
+// multiples of 16, `from` where it is not read too. On sm_75 it is a load and a store that are done on return.
 __device__ inline void cp_async16(void* to, const void* from, bool valid = true) {
 #if CG_ARCH >= 800
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
@@ -50,8 +50,8 @@ __device__ inline void cp_async_commit() {
 #endif
 }
 
-// Waits until all of this thread's groups but the latest `groups` have landed. Only a barrier after it makes them visible
-// to other threads. A thread waits for all its copies before it returns.
+// Waits until all of this thread's groups but the latest `groups` have landed. Only a barrier after it makes them
+// visible to other threads. A thread waits for all its copies before it returns.
 template <int groups>
 __device__ inline void cp_async_wait() {
 #if CG_ARCH >= 800
@@ -62,8 +62,8 @@ __device__ inline void cp_async_wait() {
 // ---- 8 x 8 matrices of 16-bit numbers from shared memory (PTX ISA, ldmatrix); all lanes of the warp call
 //
 // Lane 8 m + i gives the address of row i of matrix m, 16 bytes on a multiple of 16. A lane's register m gets elements
-// 2 (lane % 4) and the next of row lane / 4 of matrix m; with _trans of its transpose. The lanes from 16 on give x2 no rows,
-// but sm_75 demands an address in shared memory of them too.
+// 2 (lane % 4) and the next of row lane / 4 of matrix m; with _trans of its transpose. The lanes from 16 on give x2 no
+// rows, but sm_75 demands an address in shared memory of them too.
 
 #define CG_LDMATRIX(name, count, form, registers, ...)                                                 \
   __device__ inline void name(unsigned (&to)[count], const void* row) {                                \
@@ -74,12 +74,13 @@ __device__ inline void cp_async_wait() {
 CG_LDMATRIX(ldmatrix_x2, 2, "x2", "{%0, %1}, [%2];", "=r"(to[0]), "=r"(to[1]))
 CG_LDMATRIX(ldmatrix_x2_trans, 2, "x2.trans", "{%0, %1}, [%2];", "=r"(to[0]), "=r"(to[1]))
 CG_LDMATRIX(ldmatrix_x4, 4, "x4", "{%0, %1, %2, %3}, [%4];", "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]))
-CG_LDMATRIX(ldmatrix_x4_trans, 4, "x4.trans", "{%0, %1, %2, %3}, [%4];", "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]))
+CG_LDMATRIX(ldmatrix_x4_trans, 4, "x4.trans", "{%0, %1, %2, %3}, [%4];", "=r"(to[0]), "=r"(to[1]), "=r"(to[2]),
+            "=r"(to[3]))
 #undef CG_LDMATRIX
 
 // ---- matrix products on tensor cores (PTX ISA, mma); all lanes of the warp call
 
-// Whether there is one for numbers of type S on this architecture: for half_t from sm_75 on, for bfloat16 from sm_80 on.
+// Whether there is one for numbers of type S on this architecture: for half_t from sm_75 on, for bfloat16 from sm_80.
 template <class S>
 constexpr bool has_mma = false;
 template <>
@@ -88,10 +89,9 @@ template <>
 constexpr bool has_mma<__nv_bfloat16> = CG_ARCH >= 800;
 
 // d[16][8] += a[16][16] b[16][8], where with g = lane / 4 and t = 2 (lane % 4) a lane holds
-//   of a   register r: row g + 8 (r % 2), columns t + 8 (r / 2) and the next;  one ldmatrix_x4 of a row-major a
-//   of b   register r: rows t + 8 r and the next, column g;                    an ldmatrix_x2 of b's columns as rows, or
-//                                                                               an ldmatrix_x2_trans of a row-major b
-//   of d   d[0], d[1]: row g, columns t and t + 1;  d[2], d[3]: row g + 8
+//   of a   register r: row g + 8 (r % 2), columns t + 8 (r / 2) and the next; one ldmatrix_x4 of a row-major a
+//   of b   register r: rows t + 8 r and the next, column g; ldmatrix_x2_trans of a row-major b, ldmatrix_x2 of b^T
+//   of d   d[0], d[1]: row g, columns t and t + 1; d[2], d[3]: row g + 8
 // of which the first of two columns (rows of b) is in the register's low half.
 template <class S>
 __device__ inline void mma_m16n8k16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]);

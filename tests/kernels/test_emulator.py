@@ -233,7 +233,7 @@ def test_division_by_zero_and_the_next_launch_after_an_error(tmp_path):
 
 
 def test_fibers_by_ucontext_do_the_same(tmp_path):
-    """What other processors than x86-64 use."""
+    """What other processors than x86-64 and aarch64 use."""
     body = "__shared__ float kept[64];\nkept[threadIdx.x] = x[threadIdx.x];\n__syncthreads();\n"
     body += "y[threadIdx.x] = __shfl_xor_sync(0xffffffff, kept[63 - threadIdx.x], 1);"
     x, y = numbers(64)

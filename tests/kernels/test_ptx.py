@@ -40,7 +40,8 @@ def words(a):
 
 def mma_probe(folder):
     """A warp's fragments as arrays of registers: d += a b."""
-    body = """unsigned fa[4], fb[2];
+    body = """static_assert(!has_mma<float>);
+unsigned fa[4], fb[2];
 float fd[4];
 for (int i = 0; i < 4; ++i) fa[i] = a[threadIdx.x * 4 + i], fd[i] = d[threadIdx.x * 4 + i];
 for (int i = 0; i < 2; ++i) fb[i] = b[threadIdx.x * 2 + i];

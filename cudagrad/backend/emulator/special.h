@@ -1,6 +1,8 @@
 // The functions of kernels/ptx.cuh, which says what they do, for the emulated device.
 #pragma once
 
+#include <type_traits>
+
 #include "cuda_emulated.h"
 
 #ifndef CG_ARCH
@@ -23,11 +25,6 @@ void multiply(Site site, float* d, const unsigned* a, const unsigned* b, bool ha
 inline Site here(const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return {what, file, line};
 }
-
-template <class S>
-constexpr bool is_half = false;
-template <>
-inline constexpr bool is_half<__half> = true;
 
 }  // namespace cg
 
@@ -72,17 +69,23 @@ CG_SPECIAL void ldmatrix_x2_trans(unsigned (&to)[2], const void* row, cg::Site s
 }
 
 template <class S>
-constexpr bool has_mma = cg::is_half<S> || CG_ARCH >= 800;
+constexpr bool has_mma = false;
+template <>
+inline constexpr bool has_mma<__half> = true;
+template <>
+inline constexpr bool has_mma<__nv_bfloat16> = CG_ARCH >= 800;
 
 template <class S>
 CG_SPECIAL void mma_m16n8k16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
                              cg::Site site = cg::here("mma_m16n8k16")) {
+  constexpr bool half = std::is_same_v<S, __half>;
+  static_assert(half || std::is_same_v<S, __nv_bfloat16>, "mma_m16n8k16 multiplies half_t or bfloat16");
   if (!has_mma<S>) cg::fail("%s at %s:%d: the tensor cores of sm_75 know no bfloat16", site.what, site.file, site.line);
 #if CG_ARCH >= 800
-  cg::multiply(site, d, a, b, cg::is_half<S>, 16);
+  cg::multiply(site, d, a, b, half, 16);
 #else
-  cg::multiply(site, d, a, b, cg::is_half<S>, 8);
-  cg::multiply(site, d, a + 2, b + 1, cg::is_half<S>, 8);
+  cg::multiply(site, d, a, b, half, 8);
+  cg::multiply(site, d, a + 2, b + 1, half, 8);
 #endif
 }
 
