@@ -22,6 +22,10 @@ CHECK = os.environ.get("CUDAGRAD_CHECK", "0") == "1"
 # CUDAGRAD_DEBUG=1: a user's own kernel is proved on the emulated device at its first call.
 DEBUG = os.environ.get("CUDAGRAD_DEBUG", "0") == "1"
 
+# CUDAGRAD_MATMUL: who makes products of matrices on CUDA: "own" kernels, the "library" (cuBLAS), or, by the rule of
+# backend/kernels/adapters/linear.py, "auto".
+MATMUL = os.environ.get("CUDAGRAD_MATMUL", "auto")
+
 _precision = "highest"
 
 

@@ -194,8 +194,8 @@ class Ops:
         self._of = of
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name not in TABLE:
+            raise AttributeError(f"there is no op {name}")
         run = self._of(TABLE[name])
         setattr(self, name, run)
         return run

@@ -12,6 +12,7 @@ from ..backend.kernels.launch import Unfit, plan
 from ..backend.kernels.path import kernels_path
 
 DTYPES = {"float32": np.dtype("f4"), "float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+PRODUCTS = {f"linear_{part}.cu" for part in ("float", "tensor", "rows", "total", "backward")}
 PROCESSORS = 132  # of an H200, for launches that depend on it
 
 
@@ -30,6 +31,9 @@ def variant(file, name, dtype, columns, rows=64, processors=PROCESSORS, apart=1)
     entry = entries(file)[name]
     sums = np.dtype("f8") if dtype == np.dtype("f8") else np.dtype("f4")
     sizes = {"N": rows, "C": columns, "S": apart, "M": rows * columns, "G": rows * apart, "Q": 8, "1": 1, "2": 2}
+    if file in PRODUCTS:  # of matrices, with tiles enough for the larger kind of them
+        many = 128 * processors
+        sizes |= {"Z": 1, "X": 2, "M": 16, "N": many, "P": 16, "Q": columns, "R": columns, "S": many, "D": columns}
     types = {"A": sums, **{c: np.dtype(width) for c, width in SCALARS.items()}}
     given = {p.name: 1 for p in entry.parameters if not p.pointer and p.name not in sizes}
     for p in entry.parameters:
@@ -44,7 +48,10 @@ def resources(columns, architectures):
     for path in sorted(kernels_path().glob("*.cu")):
         for name in entries(path.name):
             for dtype, numpy_dtype in DTYPES.items():
-                made = variant(path.name, name, numpy_dtype, columns)
+                try:
+                    made = variant(path.name, name, numpy_dtype, columns)
+                except Unfit:  # of another dtype
+                    continue
                 for a in architectures:
                     told = nvrtc.resources(path.name, made.macros, a)[name]
                     threads = int(np.prod(made.block))

@@ -7,6 +7,7 @@ import pytest
 
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.backend.kernels.header import entries
+from cudagrad.backend.kernels.launch import Unfit
 from cudagrad.backend.kernels.path import kernels_path
 from cudagrad.tools.kernels import variant
 
@@ -62,7 +63,10 @@ def test_every_entry_keeps_its_budget_of_registers(architecture):
 @pytest.mark.parametrize("c", [8192, 16384, 40000, 4099])
 def test_the_longest_rows_spill_nothing(dtype, c):
     for file, name in {row[:2] for row in rows()}:
-        macros = macros_of(file, name, DTYPES[dtype], c)
+        try:
+            macros = macros_of(file, name, DTYPES[dtype], c)
+        except Unfit:  # it is of another dtype
+            continue
         assert nvrtc.resources(file, macros, "90")[name]["spills"] == 0, name
 
 

@@ -9,11 +9,15 @@ from .header import SCALARS, ctype, entries, value
 MOST_THREADS, MOST_IN_BLOCK, MOST_IN_GRID = 1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535)
 MOST_SHARED = 227 << 10  # bytes a block may ask for on the largest architecture
 TYPE_LETTERS = ("T", "W", "A")
-SEEN = ("V", "K", "B", "L")  # letters that reach the source, as CG_V, ...
+SEEN = ("V", "K", "B", "L", "E")  # letters that reach the source, as CG_V, ...
 
 
 class Unfit(Exception):
     """Why a kernel cannot serve a call; the op's own text does then."""
+
+
+class Rather(Unfit):
+    """Why the op's own text is to serve a call, though it has a kernel: no fallback that STRICT would refuse."""
 
 
 @dataclasses.dataclass(frozen=True)

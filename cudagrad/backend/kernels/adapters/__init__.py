@@ -5,8 +5,8 @@ what the op's own function takes, behind ``run(file, entry, **arguments)``, whic
 and raises ``Unfit`` where no kernel can serve: the op's own text does then.
 """
 
-from . import dropout, losses, norms, softmax
+from . import dropout, linear, losses, norms, softmax
 
-FAMILIES = (softmax, losses, dropout, norms)
+FAMILIES = (softmax, losses, dropout, norms, linear)
 FORWARD = {op: serve for family in FAMILIES for op, serve in family.FORWARD.items()}
 FIRST_ORDER = {op: serve for family in FAMILIES for op, serve in family.FIRST_ORDER.items()}

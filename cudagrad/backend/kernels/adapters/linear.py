@@ -1,0 +1,178 @@
+"""Products of matrices: linear maps with their bias and activation, and gradients."""
+
+import math
+
+from .... import config
+from ..launch import Rather, Unfit
+from .common import FLOATS, fits, like, sums
+
+ACTS = {"none": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}  # as linear.cuh numbers them
+FEW = 16  # rows that linear_rows takes
+
+
+def prefer(m, n, c, itemsize, ending, few):
+    """Unless our own kernel is to make a product of [m,c] by [c,n], ``Rather``: the text's is the library's.
+
+    ``config.MATMUL`` says "own" or "library", or "auto", which is ours where it is made of ``few`` rows, so that all is
+    in reading the other matrix once; or where an ``ending`` (bias, activation) spares passes over the result that cost
+    more than a tuned library gains: up to 10^9 operations, which launches outweigh, or short sums, of 2 KiB a row.
+    Those two figures are an estimate from an H200's data sheet.
+    """
+    spares = ending and (2 * m * n * c <= 1e9 or c * itemsize <= 2048)
+    if config.MATMUL == "library" or (config.MATMUL == "auto" and not (few or spares)):
+        raise Rather(f"a product of [{m},{c}] by [{c},{n}] is the library's (CUDAGRAD_MATMUL={config.MATMUL})")
+
+
+def _stored(xp, a):
+    """A batch of matrices as it lies in memory, and whether it lies there with rows and columns exchanged."""
+    turned = a.swapaxes(-1, -2)
+    if turned.flags.c_contiguous and not a.flags.c_contiguous:
+        return turned, True
+    return xp.ascontiguousarray(a), False
+
+
+def _product(run, xp, a, b, bias=None, act="none", keep=False):
+    """f(a @ b + bias) of [Z,M,C] by [Z,C,N]; beside it what f takes where ``keep``, else None."""
+    (z, m, c), n = a.shape, b.shape[2]
+    a, a_turned = _stored(xp, a)
+    b, b_turned = _stored(xp, b)
+    few = z == 1 and m <= FEW and b_turned and not a_turned
+    prefer(z * m, n, c, a.dtype.itemsize, bias is not None or act != "none", few)
+    if a_turned and b_turned:
+        a, a_turned = xp.ascontiguousarray(a.swapaxes(1, 2)), False
+    y = xp.empty((z, m, n), a.dtype)
+    given = dict(bias=bias, act=ACTS[act])
+    if few:
+        given.update(x=a[0], w=b[0], y=y[0], pre=xp.empty((m, n), a.dtype) if keep else None)
+        made = run("linear_rows.cu", "linear_rows", **given, partial=_parts(xp, a, m, n))
+    else:
+        entry = "linear_float" if a.dtype.itemsize > 2 else "linear_tensor"
+        given.update(a=a, b=b, y=y, pre=xp.empty(y.shape, a.dtype) if keep else None)
+        given.update(layout=2 if a_turned else 0 if b_turned else 1)
+        made = run(f"{entry}.cu", entry, **given, partial=_parts(xp, a, m, n, z))
+    pre, partial = made["pre"], made["partial"]
+    if partial is not None:
+        ends = dict(bias=bias, y=y, pre=None if pre is None else pre.reshape(y.shape), act=ACTS[act])
+        run("linear_total.cu", "linear_total", partial=partial.reshape(z, -1, m, n), **ends)
+    return y, pre
+
+
+def _parts(xp, a, m, n, *batch):
+    """What makes the array of a product's partial sums: None where the kernel's letters say that there is one part."""
+    return lambda letters: xp.empty((*batch, letters["X"], m, n), sums(a)) if letters["X"] > 1 else None
+
+
+# ---- forwards
+
+
+def _linear(run, xp, x, w, b, act="none", keep=False):
+    """(out, what the activation takes) of a linear map."""
+    if not x.ndim or w.ndim not in (1, 2) or x.shape[-1] != w.shape[-1]:
+        raise Rather("shapes do not fit")
+    _numbers(x, w)
+    matrix = w if w.ndim == 2 else w[None]
+    n, k = matrix.shape
+    shape = (*x.shape[:-1], n) if w.ndim == 2 else x.shape[:-1]
+    bias = None if b is None else _bias(xp, b, n, x.dtype)
+    y, pre = _product(run, xp, x.reshape(1, -1, k), matrix.T[None], bias, act, keep)
+    return y.reshape(shape), None if pre is None else pre.reshape(shape)
+
+
+def _bias(xp, b, n, dtype):
+    """A bias as [N]."""
+    if b.dtype != dtype or math.prod(b.shape[:-1]) != 1 or b.size not in (1, n):
+        raise Rather(f"linear: a bias {b.shape} of {b.dtype} is not one of {n} columns")
+    return xp.ascontiguousarray(xp.broadcast_to(b.reshape(-1), (n,)))
+
+
+def linear(run, xp, x, w, b=None):
+    return _linear(run, xp, x, w, b)[0]
+
+
+def linear_relu(run, xp, x, w, b=None):
+    return _linear(run, xp, x, w, b, "relu")[0]
+
+
+def linear_smooth(run, xp, x, w, b=None, *, act, keep):
+    return _linear(run, xp, x, w, b, act, keep)
+
+
+def _numbers(x, y):
+    if x.dtype != y.dtype or not (x.dtype in FLOATS or x.dtype.name == "bfloat16"):
+        raise Rather(f"no kernel multiplies {x.dtype} by {y.dtype}")
+    if not (x.size and y.size):
+        raise Rather("there are no elements")
+
+
+def _matrices(x, y, ndim):
+    if x.ndim != ndim or y.ndim != ndim or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
+        raise Rather("shapes do not fit")
+    _numbers(x, y)
+
+
+def _mm(x_turned, y_turned):
+    def mm(run, xp, x, y):
+        x, y = x.T if x_turned else x, y.T if y_turned else y
+        _matrices(x, y, 2)
+        return _product(run, xp, x[None], y[None])[0][0]
+
+    return mm
+
+
+def mm(run, xp, x, mat2):
+    return _mm(False, False)(run, xp, x, mat2)
+
+
+def bmm(run, xp, x, mat2):
+    _matrices(x, mat2, 3)
+    return _product(run, xp, x, mat2)[0]
+
+
+# ---- gradients
+
+
+def _columns(run, xp, g, s, dz, act="none"):
+    """Write g times the activation's slope into ``dz`` where it is given; the sums of its columns, by two kernels."""
+    stored = lambda letters: xp.empty((letters["Q"], g.shape[1]), sums(g))  # noqa: E731
+    made = run("linear_backward.cu", "linear_backward", g=g, s=s, dz=dz, partial=stored, act=ACTS[act])
+    db = xp.empty(g.shape[1], g.dtype)
+    run("linear_backward.cu", "linear_columns", partial=made["partial"], db=db)
+    return db
+
+
+def column_sum(run, xp, x):
+    fits("column_sum", x)
+    return _columns(run, xp, xp.ascontiguousarray(x), None, None)
+
+
+def _back(run, xp, m, g, s, x, w, b_shape, needs, act):
+    """The gradients by x, w and b behind an activation ``act`` with ``s`` its result (relu) or argument."""
+    fits("linear", g, x, w)
+    if w.ndim != 2 or (needs[2] and b_shape != w.shape[:1]):
+        raise Unfit("linear: the weight is a vector, or the bias is not one of the columns")
+    n, k = w.shape
+    g = xp.ascontiguousarray(like(g, s)).reshape(-1, n)
+    s = xp.ascontiguousarray(s).reshape(-1, n)
+    dz = xp.empty(g.shape, g.dtype)
+    if needs[2]:
+        db = _columns(run, xp, g, s, dz, act)
+    else:
+        db = None
+        run("linear_backward.cu", "linear_backward", g=g, s=s, dz=dz, partial=None, act=ACTS[act])
+    dx = m.mm(dz, w).reshape(x.shape) if needs[0] else None
+    return dx, m.mm_tn(dz, x.reshape(-1, k)) if needs[1] else None, db
+
+
+def linear_relu_back(run, xp, m, g, x, w, out, b_shape, needs):
+    return _back(run, xp, m, g, out, x, w, b_shape, needs, "relu")
+
+
+def linear_smooth_back(run, xp, m, g, x, w, b, b_shape, needs, act, pre):
+    if pre is None:
+        raise Unfit("linear: the argument of the activation was not kept")
+    return _back(run, xp, m, g, pre, x, w, b_shape, needs, act)
+
+
+FORWARD = {"linear": linear, "linear_relu": linear_relu, "linear_smooth": linear_smooth, "column_sum": column_sum}
+FORWARD |= {"mm": mm, "mm_nt": _mm(False, True), "mm_tn": _mm(True, False), "bmm": bmm}
+FIRST_ORDER = {"linear_relu": linear_relu_back, "linear_smooth": linear_smooth_back}

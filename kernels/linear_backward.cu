@@ -1,0 +1,65 @@
+#include "linear.cuh"
+
+/*
+linear_backward           gradient of the activation behind a linear map, and the sums of its columns
+
+math     dz[i,j] = g[i,j] * f'(s[i,j]),  f by its number in linear.cuh, s its result for relu, else its argument
+         partial[q,j] = sum_i dz[i,j]  over the rows i = 8 q + r, 8 (q + Q) + r, ..., r from 0 to 7
+source   the derivative of linear_float's ending
+shapes   g: T[M,N]   s: T[M,N] or null   dz: T[M,N] or null   partial: A[Q,N] or null
+where    V = 16 // size_T if aligned and N * size_T % 16 == 0 else 1
+         G = ceil(N, 32 * V)
+         Q = min(ceil(M, 32), max(1, ceil(4 * processors, G)))
+launch   grid = (G, Q)   block = (32, 8)   shared = 0
+bytes    (1 + s + dz) * M * N * size_T + partial * Q * N * size_A
+flops    20 * M * N
+limits   1 <= M and 1 <= N and M < 2**31 and N < 2**31 and Q < 65536
+used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py column_sum
+*/
+extern "C" __global__ void __launch_bounds__(256)
+    linear_backward(const T* g, const T* s, T* dz, A* partial, int M, int N, int act) {
+  __shared__ A of_row[8][32 * CG_V];
+  const int j = (blockIdx.x * 32 + threadIdx.x) * CG_V;
+  A sum[CG_V] = {};
+  for (long long i = blockIdx.y * 8 + threadIdx.y; i < M && j < N; i += gridDim.y * 8) {
+    A u[CG_V], v[CG_V];
+    load_pack(g + i * N + j, u);
+    if (s) {
+      load_pack(s + i * N + j, v);
+      for (int k = 0; k < CG_V; ++k) u[k] *= slope(v[k], act);
+    }
+    if (dz) store_pack(dz + i * N + j, u);
+    for (int k = 0; k < CG_V; ++k) sum[k] += u[k];
+  }
+  if (!partial) return;
+  for (int k = 0; k < CG_V; ++k) of_row[threadIdx.y][k * 32 + threadIdx.x] = sum[k];
+  __syncthreads();
+  if (threadIdx.y || j >= N) return;
+  for (int row = 1; row < 8; ++row)
+    for (int k = 0; k < CG_V; ++k) sum[k] += of_row[row][k * 32 + threadIdx.x];
+  store_pack(partial + (long long)blockIdx.y * N + j, sum);
+}
+
+/*
+linear_columns            add up the rows of partial sums, in a fixed order
+
+math     db[j] = sum_q partial[q,j]
+source   the second stage of linear_backward
+shapes   partial: A[Q,N]   db: T[N]
+launch   grid = ceil(N, 32)   block = (32, 8)   shared = 0
+bytes    Q * N * size_A + N * size_T
+flops    Q * N
+limits   1 <= Q and 1 <= N and N < 2**31 and Q < 2**31
+used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py column_sum
+*/
+extern "C" __global__ void __launch_bounds__(256) linear_columns(const A* partial, T* db, int Q, int N) {
+  __shared__ A of_row[8][32];
+  const int j = blockIdx.x * 32 + threadIdx.x;
+  A sum = 0;
+  for (int q = threadIdx.y; q < Q && j < N; q += 8) sum += partial[(long long)q * N + j];
+  of_row[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y || j >= N) return;
+  for (int row = 1; row < 8; ++row) sum += of_row[row][threadIdx.x];
+  db[j] = (T)sum;
+}
