@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import dtypes, errors
-from ..backend import LOW
+from ..backend import LOW, xp_of
 from ..backend.classes import check_classes
 from ..core.modes import MODE
 from ..core.op import TABLE, op
@@ -40,16 +40,29 @@ def _row_weights(xp, target, w, ignore_index, dtype):
 
 
 def _scale(reduction, weights):
-    """What a row's loss is multiplied by: 1, or 1 over the sum of the weights (nan where that is 0)."""
+    """What a row's loss is multiplied by: 1, or 1 over the sum of the weights; where that is 0 it makes the loss nan.
+
+    A number, or an array where the weights are a GPU's, for which nobody waits.
+    """
     if reduction != "mean":
         return 1.0
+    if xp_of(weights) is not np:
+        return 1 / weights.sum()
     total = float(weights.sum())
     return 1 / total if total else math.nan
 
 
 def _finite(scale):
     """The scale of the gradient: 0, as in PyTorch, where no row counts and the loss is nan."""
-    return scale if scale == scale else 0.0
+    if isinstance(scale, float):
+        return scale if scale == scale else 0.0
+    xp = xp_of(scale)
+    return xp.where(xp.isfinite(scale), scale, xp.zeros((), scale.dtype))
+
+
+def _in(dtype, scale):
+    """A scale in a dtype: the weights of one that is an array had that dtype."""
+    return dtype.type(scale) if isinstance(scale, float) else scale
 
 
 @op()
@@ -96,7 +109,7 @@ def negative_log_likelihood(xp, x, target, w=None, *, ignore_index, reduction):
     losses = xp.where(weights == 0, xp.zeros((), x.dtype), -picked * weights)
     if reduction == "none":
         return losses.reshape(target.shape)
-    return losses.sum() * x.dtype.type(_scale(reduction, weights))
+    return losses.sum() * _in(x.dtype, _scale(reduction, weights))
 
 
 # ---- cross-entropy: the gradient is made where the exponentials are, in the forward, if it will be asked for
@@ -146,7 +159,7 @@ def cross_entropy_of_classes(xp, x, target, w=None, *, ignore_index, label_smoot
             rows.gradient(block, sums, normal, some)
             if not in_place:
                 flat_gradient[some] = block
-    total = losses.reshape(target.shape) if reduction == "none" else losses.sum() * dtype.type(rows.scale)
+    total = losses.reshape(target.shape) if reduction == "none" else losses.sum() * _in(dtype, rows.scale)
     return total.astype(x.dtype, copy=False), [gradient] if wanted else []
 
 
@@ -208,13 +221,16 @@ class _Rows:
     def _along_classes(self, block):
         """sum_c smooth[c] * block[n,c]; a class of weight 0 does not count, were it -inf."""
         smooth = self.smooth
-        if not smooth.all():
+        if self.xp is not np:
+            counts = smooth != 0 if block.ndim == 2 else (smooth != 0)[:, None]
+            block = self.xp.where(counts, block, self.xp.zeros((), block.dtype))
+        elif not smooth.all():
             block, smooth = block[:, smooth != 0], smooth[smooth != 0]
         return block.dot(smooth) if block.ndim == 2 else smooth.dot(block)
 
     def gradient(self, block, sums, normal, some):
         """The exponentials in ``block`` become the gradient of the loss."""
-        scale = block.dtype.type(_finite(self.scale))
+        scale = _in(block.dtype, _finite(self.scale))
         weights = 1 if self.weights is None else self.weights[some]
         share = weights * (self.sharp * scale)
         kept = None if self.kept is None else self.kept[some]
@@ -227,7 +243,7 @@ class _Rows:
         block[self._at(block, some)] -= share
         if self.smooth is not None:
             block -= self.smooth * scale if block.ndim == 2 else (self.smooth * scale)[:, None]
-        if kept is not None and not kept.all():
+        if kept is not None and (self.xp is not np or not kept.all()):
             block *= kept[:, None]
 
 

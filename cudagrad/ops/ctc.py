@@ -112,8 +112,7 @@ def _fused(xp, g, x, labels, out, input_lengths, target_lengths, empty, zero_inf
     share = xp.exp(xp.stack(alphas) + xp.stack(betas) + xp.where(finite, out, 0)[:, None]) if len(betas) else emitted
     of_classes = xp.matmul(share.transpose(1, 0, 2), batch.one_hot(x.shape[2])).transpose(1, 0, 2)
     d = (xp.exp(x) - of_classes) * g[:, None]
-    if not finite.all():
-        d[:, ~finite] = 0.0 if zero_infinity else np.nan
+    d = xp.where(finite[:, None], d, xp.asarray(0.0 if zero_infinity else np.nan, d.dtype))
     d[xp.arange(x.shape[0])[:, None] >= batch.times] = 0
     return d, None
 

@@ -244,8 +244,16 @@ def _reduced(rows, bag, count, mode):
     total = TABLE["rows_sum"].raw(rows, wrap(bag), shape=(count, rows.shape[1]), dim=0)
     if mode != "mean":
         return total
-    lengths = xp.maximum(xp.bincount(bag, minlength=count), 1)
+    lengths = xp.maximum(_lengths(xp, bag, count), 1)
     return total / wrap(lengths.astype(rows.array.dtype)).unsqueeze(1)
+
+
+def _lengths(xp, bag, count):
+    """How many of the ascending numbers ``bag`` are 0, 1, ... count - 1; CuPy's bincount would wait for the GPU."""
+    if xp is np:
+        return np.bincount(bag, minlength=count)
+    bags = xp.arange(count)
+    return xp.searchsorted(bag, bags, side="right") - xp.searchsorted(bag, bags, side="left")
 
 
 @op()

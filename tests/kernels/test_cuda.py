@@ -9,7 +9,7 @@ import pytest
 import cudagrad as cg
 from cudagrad.backend import cuda
 from cudagrad.backend.kernels.packed import Launcher
-from cudagrad.examples.gpt import GPT
+from cudagrad.examples.gpt import GPT, loss_of
 
 from ..double import installed
 from ..double.array import METHODS
@@ -184,8 +184,7 @@ def trained(device, steps, watch=lambda: None):
     losses = []
     for batch in tokens:
         watch()
-        scores = cg.log_softmax(model(batch[:, :-1]), -1)
-        loss = -scores.gather(-1, batch[:, 1:, None]).mean()
+        loss = loss_of(model, batch[:, :-1], batch[:, 1:])
         optimizer.zero_grad()
         loss.backward()
         cg.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
