@@ -1,7 +1,12 @@
 """A `.cu` file as a cubin for one GPU architecture, by NVRTC and CuPy; no GPU and no driver are needed."""
 
+import collections
 import functools
+import importlib.util
 import re
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 from . import cache
@@ -105,3 +110,43 @@ def _read(log):
             "shared": int(m[1]) if (m := re.search(r"(\d+) bytes smem", part)) else 0,
         }
     return found
+
+
+# ---- what was built, read back
+
+
+@functools.cache
+def disassembler():
+    """The path of nvdisasm, a toolkit's or that of the wheel nvidia-cuda-nvdisasm; RuntimeError where there is none."""
+    wheel = importlib.util.find_spec("nvidia")
+    places = [
+        p for root in (wheel.submodule_search_locations if wheel else ()) for p in Path(root).glob("*/bin/nvdisasm")
+    ]
+    found = shutil.which("nvdisasm") or next((str(p) for p in places), None)
+    if found is None:
+        raise RuntimeError(
+            "instructions are read with nvdisasm, which is not installed: pip install nvidia-cuda-nvdisasm"
+        )
+    return found
+
+
+def instructions(file, macros, architecture):
+    """Entry -> ``Counter`` of the instructions of its cubin: ``{"LDG.E.128": 2, "FADD": 40, ...}``.
+
+    Raises      RuntimeError where nvdisasm or the compiler is missing
+    """
+    told = subprocess.run(
+        [disassembler(), "-c", _ended(cubin(file, macros, architecture))], capture_output=True, text=True, check=True
+    ).stdout
+    found = {}
+    for part in re.split(r"^\s*\.section\s+\.text\.", told, flags=re.M)[1:]:
+        name = re.match(r"\w+", part)[0]
+        found[name] = collections.Counter(re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", part))
+    return found
+
+
+def _ended(path):
+    """A copy of a cubin with the last byte that CuPy's getCUBIN leaves out, and that disassemblers want."""
+    copy = Path(tempfile.gettempdir()) / f"{path.stem}.cubin"
+    copy.write_bytes(path.read_bytes() + b"\0")
+    return str(copy)
