@@ -259,7 +259,7 @@ def _triangle(UPLO):
 
 def eigvalsh(A, UPLO="L", *, out=None):
     """The eigenvalues of hermitian matrices, ascending."""
-    square_matrices("linalg.eigh", A)
+    square_matrices("linalg.eigvalsh", A)
     if A.node is not None:
         return placed("linalg_eigvalsh", hermitian_eigen(A, UPLO=_triangle(UPLO))[0], out)
     return placed("linalg_eigvalsh", wrap(xp_of(A.array).linalg.eigvalsh(A.array, UPLO=_triangle(UPLO))), out)

@@ -10,7 +10,7 @@ from ..core.op import op
 from ..core.tensor import Tensor, wrap
 from .decomposition import _failed, svdvals
 from .linalg import linalg_inv
-from .linalg_checks import _LinAlgError, matrices, square_matrices
+from .linalg_checks import _LinAlgError, a_tensor, matrices, square_matrices
 from .norms import linalg_norm
 from .outputs import placed, result_type
 from .substitution import mH
@@ -124,6 +124,7 @@ def cond(A, p=None, *, out=None):
 
     Raises      RuntimeError for another norm, or a matrix that is not square with a norm that needs the inverse
     """
+    a_tensor("linalg.cond", A, "input")
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p in (None, 2, -2):

@@ -86,6 +86,7 @@ def linalg_det(A, *, out=None):
 
 def det(input):
     """As ``linalg.det``."""
+    a_tensor("det", input, "input")
     return linalg_det(input)
 
 
@@ -122,11 +123,13 @@ def linalg_slogdet(A, *, out=None):
 
 def slogdet(input):
     """As ``linalg.slogdet``."""
+    a_tensor("slogdet", input, "input")
     return _SignLog(*_slogdet("linalg.slogdet", input))
 
 
 def logdet(input):
     """log(det(input)): -inf where the determinant is 0, nan where it is negative."""
+    a_tensor("logdet", input, "input")
     sign, log = _slogdet("logdet", input)
     if input.is_complex():
         return log + sign.log()
@@ -172,6 +175,7 @@ def linalg_inv(A, *, out=None):
 
 def inverse(input, *, out=None):
     """As ``linalg.inv``."""
+    a_tensor("inverse", input, "input")
     return linalg_inv(input, out=out)
 
 

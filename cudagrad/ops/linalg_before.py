@@ -1,7 +1,7 @@
 """The functions that torch had before torch.linalg, most of them deprecated."""
 
 from .decomposition import linalg_qr, linalg_svd
-from .linalg_checks import equal_sides, square_matrices
+from .linalg_checks import a_tensor, equal_sides, square_matrices
 from .lu import lu_factor_ex
 from .outputs import placed, result_type, warn
 from .substitution import solve_triangular, triangle_of
@@ -33,11 +33,13 @@ def qr(input, some=True, *, out=None):
         "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
         "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
+    a_tensor("qr", input, "input")
     return placed("qr", _QR(*linalg_qr(input, "reduced" if some else "complete")), out)
 
 
 def svd(input, some=True, compute_uv=True, *, out=None):
     """U, S, V with input = U diag(S) V^H: V where ``linalg.svd`` gives V^H; U and V zeros without ``compute_uv``."""
+    a_tensor("svd", input, "input")
     U, S, Vh = linalg_svd(input, full_matrices=not some)
     if not compute_uv:
         m, n = input.shape[-2:]

@@ -14,8 +14,14 @@ class _LinAlgError(RuntimeError):
 _LinAlgError.__module__ = "torch._C"
 
 
+# Functions whose first argument, A in the messages about its shape, is called input in those about its class.
+_INPUT = {"linalg.cholesky", "linalg.cholesky_ex", "cholesky", "cholesky_inverse", "linalg.eigh", "linalg.eigvalsh"}
+_INPUT |= {"linalg.matrix_exp", "linalg.solve_triangular"}
+
+
 def a_tensor(name, A, argument="A"):
     if not isinstance(A, Tensor):
+        argument = "input" if name in _INPUT else argument
         what = f"{name.replace('.', '_')}(): argument '{argument}' (position 1) must be Tensor"
         raise TypeError(f"{what}, not {type(A).__name__}")
 

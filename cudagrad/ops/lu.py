@@ -5,7 +5,7 @@ import numpy as np
 from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import Tensor, wrap
-from .linalg_checks import element, fit, matrices, on_host, one_dtype, square_matrices
+from .linalg_checks import a_tensor, element, fit, matrices, on_host, one_dtype, square_matrices
 from .outputs import placed, result_type
 from .substitution import mH, substitute, triangle
 
@@ -187,6 +187,7 @@ def _raise_singular(name, array, info):
 
 def lu_factor(A, *, pivot=True, out=None):
     """LU in one matrix and LAPACK's pivots, for ``lu_solve``."""
+    a_tensor("linalg.lu_factor", A)
     made = lu_factor_ex(A, pivot=pivot)
     _raise_singular("torch.linalg.lu_factor", A.array, made.info.array)
     return placed("linalg_lu_factor", _Factor(made.LU, made.pivots), out)

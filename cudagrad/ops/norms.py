@@ -6,7 +6,7 @@ from .. import errors
 from ..core.modes import autocasts
 from ..core.op import op
 from ..core.shape import check_dim
-from ..core.tensor import Tensor
+from .linalg_checks import a_tensor
 from .outputs import placed
 
 __all__ = ("norm", "trace", "frobenius_norm", "nuclear_norm", "norm_except_dim")
@@ -47,9 +47,7 @@ def dims_of(x, dim):
 
 def _in_dtype(name, x, dtype):
     """x, checked to be floating, in ``dtype``, which must not be narrower."""
-    if not isinstance(x, Tensor):
-        what = f"{name.replace('.', '_')}(): argument 'self' (position 1) must be Tensor"
-        raise TypeError(f"{what}, not {type(x).__name__}")
+    a_tensor(name, x, "input")
     if x.dtype.category < 2:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.legacy}")
     if dtype is None or dtype is x.dtype:
@@ -148,6 +146,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     Raises      RuntimeError for another ``ord``, for ``dim`` that are not two axes
     """
     name = "linalg.matrix_norm"
+    a_tensor(name, A, "input")
     if A.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -195,6 +194,7 @@ def linalg_norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 
     Raises      RuntimeError where ``ord`` is given without ``dim`` for more than two axes
     """
+    a_tensor("linalg.norm", A, "input")
     if ord is not None and dim is None and A.ndim not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."

@@ -142,7 +142,7 @@ case(
     f=our_eigen,
     **LINALG,
 )
-case("linalg.eigh", None, *bad("linalg.eigh", "linalg_eigh_cpu", alone=True))
+case("linalg.eigh", None, *bad("linalg.eigh", "linalg_eigh_cpu", alone=True, called="linalg_eigh(): argument 'input'"))
 case(
     "linalg.eigh of a hermitian matrix",
     lambda x: (np.linalg.eigvalsh(x + x.conj().T), np.abs(np.linalg.eigh(x + x.conj().T)[1])),

@@ -30,8 +30,12 @@ def positive(*shape, seed=1):
     return a @ a.swapaxes(-1, -2) + np.eye(shape[-1])
 
 
-def bad(name, kernel=None, alone=False):
-    """What every function of square matrices refuses; ``kernel`` refuses half precision, ``alone`` also integers."""
+def bad(name, kernel=None, alone=False, called=None):
+    """What every function of square matrices refuses; ``kernel`` refuses half precision, ``alone`` also integers.
+
+    ``called``: how the function and its first argument are called where that is no tensor.
+    """
+    called = called or f"{name.replace('.', '_')}(): argument 'A'"
     half = f"{name}: Low precision dtypes not supported. Got Half"
     no_half = Error(RuntimeError, half, cg.ones(2, 2).half())
     no_ints = Error(RuntimeError, f"{name}: {WHOLE}", np.ones((2, 2), int))
@@ -45,7 +49,13 @@ def bad(name, kernel=None, alone=False):
         Error(RuntimeError, f"{name}: {FLAT}", (3,)),
         no_ints,
         no_half,
+        Error(TypeError, f"{called} (position 1) must be Tensor, not int", 3),
     ]
+
+
+def first(name, argument="A"):
+    """A function of linalg called ``argument``, the one beside it input."""
+    return f"{name.replace('.', '_')}(): argument '{argument if '.' in name else 'input'}'"
 
 
 # ---- norms
@@ -94,6 +104,7 @@ case(
     *(Input((2, 3, 4), p, dim=(0, 2), keepdim=True) for p in MATRIX_ORDERS),
     *(Input((2, 3, 4), p, dim=(2, 0)) for p in MATRIX_ORDERS),
     Error(RuntimeError, f"linalg.matrix_norm: {FLAT}", (2,)),
+    Error(TypeError, "linalg_matrix_norm(): argument 'input' (position 1) must be Tensor, not int", 3),
     Error(RuntimeError, "linalg.matrix_norm: Order 3 not supported.", (2, 3), 3),
     Error(RuntimeError, "linalg.matrix_norm: dims must be different. Got (0, 0)", (2, 3), dim=(0, 0)),
     Error(RuntimeError, "linalg.matrix_norm: dim must be a 2-tuple. Got 0", (2, 3), dim=(0,)),
@@ -117,6 +128,7 @@ case(
         2,
     ),
     Error(RuntimeError, "linalg.matrix_norm: Order x not supported.", (2, 3), "x"),
+    Error(TypeError, "linalg_norm(): argument 'input' (position 1) must be Tensor, not int", 3),
     **LINALG,
 )
 
@@ -163,7 +175,7 @@ case(
 A, B = regular(3, 3), regular(2, 3, 3, seed=2)
 LOST = np.array([[1.0, 2.0, 3.0], [0.5, -1.0, 2.0], [1.5, 1.0, 5.0]])  # the last row is the sum of the others
 for name in ("det", "linalg.det"):
-    wrong = bad("linalg.det", "lu_cpu")
+    wrong = bad("linalg.det", "lu_cpu", called=first(name))
     case(name, np.linalg.det, Input(A), Input(B), Input((0, 3, 3)), *wrong, complex=True, **LINALG)
     case(
         name,
@@ -176,16 +188,15 @@ for name in ("det", "linalg.det"):
         **LINALG,
     )
 for name in ("slogdet", "linalg.slogdet"):
-    case(
-        name, lambda x: tuple(np.linalg.slogdet(x)), Input(A), Input(-B), *bad("linalg.slogdet"), complex=True, **LINALG
-    )
+    wrong = bad("linalg.slogdet", called=first(name))
+    case(name, lambda x: tuple(np.linalg.slogdet(x)), Input(A), Input(-B), *wrong, complex=True, **LINALG)
     case(name, lambda x: tuple(np.linalg.slogdet(x)), Input(np.zeros((2, 2))), grad=0, **LINALG)
 case(
     "logdet",
     lambda x: np.log(np.linalg.det(x)),
     Input(positive(3, 3)),
     Input(positive(2, 3, 3)),
-    *bad("logdet"),
+    *bad("logdet", called=first("logdet")),
     **LINALG,
 )
 case(
@@ -198,7 +209,7 @@ for name in ("inverse", "linalg.inv"):
         name,
         np.linalg.inv,
         *(Input(A), Input(B), Input((0, 3, 3))),
-        *bad("linalg.inv"),
+        *bad("linalg.inv", called=first(name)),
         Error(LinAlgError, "linalg.inv: " + SINGULAR.format(1), np.zeros((2, 2))),
         Error(
             LinAlgError, "linalg.inv: (Batch element 1): " + SINGULAR.format(2), np.stack([np.eye(2), np.ones((2, 2))])
@@ -211,7 +222,7 @@ case(
     "linalg.inv_ex",
     lambda x: (np.full(x.shape, math.nan), np.array(2)),
     Input(np.ones((2, 2))),
-    *bad("linalg.inv"),
+    *bad("linalg.inv", called=first("linalg.inv_ex")),
     Error(LinAlgError, "linalg.inv_ex: " + SINGULAR.format(2), np.ones((2, 2)), check_errors=True),
     grad=0,
     **LINALG,
@@ -351,7 +362,7 @@ for name in ("matrix_exp", "linalg.matrix_exp"):
         name,
         exponential,
         *(Input((3, 3)), Input((2, 3, 3)), Input(random(3, 3) * 4), Input(np.zeros((2, 2))), Input((0, 3, 3))),
-        *bad("linalg.matrix_exp")[:-1],
+        *bad("linalg.matrix_exp")[:-2],
         complex=True,
         low=False,
         roundings=2000,
@@ -382,7 +393,7 @@ case(
     f=lambda A, upper=False: cg.linalg.cholesky((A + A.mT) / 2, upper=upper),
     **LINALG,
 )
-case("linalg.cholesky", None, *bad("linalg.cholesky", "cholesky_cpu"))
+case("linalg.cholesky", None, *bad("linalg.cholesky", "cholesky_cpu", called=first("linalg.cholesky", "input")))
 case(
     "linalg.cholesky of a hermitian matrix",
     lambda x: np.abs(np.linalg.cholesky(x @ x.conj().T + np.eye(3))),
@@ -396,7 +407,7 @@ case(
     lambda A, upper=False: factor(A, upper),
     Input(positive(3, 3)),
     Input(positive(3, 3), True),
-    *bad("cholesky", "cholesky_cpu", alone=True),
+    *bad("cholesky", "cholesky_cpu", alone=True, called=first("cholesky")),
     grad=0,
     **LINALG,
 )
@@ -404,7 +415,7 @@ case(
     "linalg.cholesky_ex",
     lambda A, upper=False: (factor(A, upper), np.zeros(A.shape[:-2], int)),
     *(Input(positive(3, 3)), Input(positive(2, 3, 3), upper=True)),
-    *bad("linalg.cholesky", "cholesky_cpu"),
+    *bad("linalg.cholesky", "cholesky_cpu", called=first("linalg.cholesky_ex", "input")),
     Error(LinAlgError, "linalg.cholesky_ex: ", -np.eye(2), check_errors=True),
     grad=0,
     **LINALG,
@@ -448,6 +459,6 @@ case(
     "cholesky_inverse",
     lambda low, upper=False: np.linalg.inv(of_factor(low, upper)),
     *(Input(L), Input(L.T.copy(), True)),
-    *bad("cholesky_inverse", "cholesky_inverse_out_cpu", alone=True),
+    *bad("cholesky_inverse", "cholesky_inverse_out_cpu", alone=True, called=first("cholesky_inverse")),
     **LINALG,
 )
