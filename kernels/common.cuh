@@ -23,6 +23,12 @@
 #ifndef CG_K
 #define CG_K 0
 #endif
+#ifndef CG_E  // choices of an entry, by its header
+#define CG_E 0
+#endif
+#ifndef CG_L
+#define CG_L 0
+#endif
 #ifndef CG_B  // threads a block, which bounds the registers a thread may have
 #define CG_B 1024
 #endif
@@ -126,6 +132,31 @@ struct Row {
 #pragma unroll
     for (int k = 0; k < CG_K; ++k)
       if (first(k) < C) load_pack(at + first(k), held[k]);
+  }
+
+  // Adds another row and rounds to T. Where registers hold no rows the sums go to `to`, which is the row from then on.
+  void add(const T* other, T* to) {
+    A more[CG_V];
+    if constexpr (CG_K > 0) {
+#pragma unroll
+      for (int k = 0; k < CG_K; ++k)
+        if (first(k) < C) {
+          load_pack(other + first(k), more);
+          add_rounded(held[k], more);
+        }
+    } else {
+      for (int k = 0; first(k) < C; ++k) {
+        load_pack(at + first(k), held[0]);
+        load_pack(other + first(k), more);
+        add_rounded(held[0], more);
+        store_pack(to + first(k), held[0]);
+      }
+      at = to;
+    }
+  }
+
+  static void add_rounded(A (&v)[CG_V], const A (&more)[CG_V]) {
+    for (int k = 0; k < CG_V; ++k) v[k] = (A)(T)(v[k] + more[k]);
   }
 
   static int first(int k) { return (k * (int)blockDim.x + (int)threadIdx.x) * CG_V; }

@@ -1,30 +1,35 @@
+#include "columns.cuh"
 #include "common.cuh"
 
 /*
-layer_norm_forward        normalise each row of x, then scale and shift it
+layer_norm_forward        normalise each row of x, or of x + residual, then scale and shift it
 
-math     y[i,j]  = (x[i,j] - mean[i]) * rstd[i] * w[j] + b[j]
-         mean[i] = sum_j x[i,j] / C, or 0 where centre is 0 (rms_norm)
-         rstd[i] = 1 / sqrt(sum_j (x[i,j] - mean[i])^2 / C + eps)
+math     s[i,j]  = x[i,j] + residual[i,j], or x[i,j] where there is none
+         y[i,j]  = (s[i,j] - mean[i]) * rstd[i] * w[j] + b[j]
+         mean[i] = sum_j s[i,j] / C, or 0 where centre is 0 (rms_norm)
+         rstd[i] = 1 / sqrt(sum_j (s[i,j] - mean[i])^2 / C + eps)
 source   Ba, Kiros, Hinton 2016, arXiv:1607.06450, equations 3 and 4; Zhang, Sennrich 2019, arXiv:1910.07467, equation 4
-shapes   x, y: T[N,C]   w, b: W[C] or null   mean: A[N] or null   rstd: A[N]
+shapes   x, y: T[N,C]   residual, s: T[N,C] or null   w, b: W[C] or null   mean: A[N] or null   rstd: A[N]
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          P = min(max(power2(ceil(C, 4 * V)), 32), 1024)
          K = power2(ceil(C, V * P)) if ceil(C, V * P) <= (4 if V > 1 else 16) else 0
+         E = residual
          R = 4 if P == 32 else 1
          B = P * R
 launch   grid = ceil(N, R)   block = (P, R)   shared = 0
-bytes    2 * N * C * size_T + 2 * C * size_W + 2 * N * size_A
-flops    8 * N * C
-limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30
+bytes    (2 + residual + s) * N * C * size_T + (w + b) * C * size_W + (1 + mean) * N * size_A
+flops    (8 + residual) * N * C
+limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30 and residual == s
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
-extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x, const W* w, const W* b, T* y, A* mean,
-                                                                       A* rstd, int N, int C, A eps, int centre) {
+extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x, const T* residual, const W* w, const W* b,
+                                                                       T* s, T* y, A* mean, A* rstd, int N, int C, A eps,
+                                                                       int centre) {
   const int i = blockIdx.x * blockDim.y + threadIdx.y;
   if (i >= N) return;  // a whole warp at once: only rows of one warp share a block
   const long long start = (long long)i * C;  // N*C may pass 2^31
   Row row(x + start, C);
+  if constexpr (CG_E) row.add(residual + start, s + start);
 
   A sum = 0;
   row.each([&](int, A(&v)[CG_V], int) {
@@ -45,6 +50,7 @@ extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x
     if (w) load_pack(w + j, scale);
     if (b) load_pack(b + j, shift);
     for (int k = 0; k < CG_V; ++k) out[k] = (v[k] - mu) * r * scale[k] + shift[k];
+    if constexpr (CG_E && CG_K > 0) store_pack(s + start + j, v);  // behind all loads, which may not pass a store
     store_pack(y + start + j, out);
   });
   if (threadIdx.x == 0) {
@@ -53,110 +59,135 @@ extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x
   }
 }
 
+// Blocks that live on a multiprocessor at a time: two of four warps with a row each, whose threads may then have all the
+// registers there are, or 1024 threads of 64 registers.
+#define CG_LIVING (CG_L ? 2 : 1024 / CG_B)
+
 /*
 layer_norm_backward       gradient by x, and by w and b the sums over each walker's rows
 
 math     h[i,j]  = (x[i,j] - mean[i]) * rstd[i]      d[i,j] = g[i,j] * w[j]
-         dx[i,j] = rstd[i] * (d[i,j] - sum_j d[i,j] / C - h[i,j] * sum_j d[i,j] * h[i,j] / C), the middle term only where
-         mean is given
-         partial[0,q,j] = sum_i g[i,j] * h[i,j],  partial[1,q,j] = sum_i g[i,j],  over the rows i = q, q + Q, q + 2 Q, ...
-source   the derivative of layer_norm_forward
-shapes   g, x: T[N,C]   w: W[C] or null   mean: A[N] or null   rstd: A[N]   dx: T[N,C] or null   partial: A[2,Q,C] or null
+         dx[i,j] = rstd[i] * (d[i,j] - sum_j d[i,j] / C - h[i,j] * sum_j d[i,j] * h[i,j] / C) + direct[i,j], the middle
+         term only where mean is given, the last only where direct is
+         partial[0,q,j] = sum_i g[i,j] * h[i,j],  partial[1,q,j] = sum_i g[i,j],  over the rows i of block q, where the
+         row fits into registers (K > 0); longer ones leave these sums to layer_norm_sums
+source   the derivative of layer_norm_forward; x is its s where it has a residual, direct the gradient that came to s
+shapes   g, x: T[N,C]   direct: T[N,C] or null   w: W[C] or null   mean: A[N] or null   rstd: A[N]   dx: T[N,C] or null
+         partial: A[2,Q,C] or null
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
-         P = min(max(power2(ceil(C, V)), 32), 1024)
-         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V * size_A <= (32 if V > 1 else 16) else 0
-         R = 4 if P == 32 else 1
+         P = 32 if C * size_A <= (4096 if V > 1 else 2048) else min(power2(ceil(C, max(V, 4))), 1024)
+         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V * size_A <= (128 if P == 32 else 32 if V > 1 else 4 * size_A) else 0
+         E = direct
+         L = P == 32
+         R = 4 if L else 1
          B = P * R
-         G = min(ceil(N, R), 2 * processors)
-         Q = G * R
-launch   grid = G   block = (P, R)   shared = 0
-bytes    3 * N * C * size_T + C * size_W + 2 * N * size_A + 2 * Q * C * size_A
+         Q = min(ceil(N, R), processors * (max(8 // K, 2) if L else 1024 // B if B < 512 else 2))
+launch   grid = Q   block = (P, R)   shared = 0
+bytes    (2 + direct + dx) * N * C * size_T + w * C * size_W + (1 + mean) * N * size_A + partial * 2 * Q * C * size_A
 flops    16 * N * C
 limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
-extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_backward(const T* g, const T* x, const W* w, const A* mean,
-                                                                        const A* rstd, T* dx, A* partial, int N, int C,
-                                                                        int Q) {
-  const int q = blockIdx.x * blockDim.y + threadIdx.y;
+extern "C" __global__ void __launch_bounds__(CG_B, CG_LIVING) layer_norm_backward(const T* g, const T* x, const T* direct,
+                                                                                   const W* w, const A* mean, const A* rstd,
+                                                                                   T* dx, A* partial, int N, int C) {
   A dw[CG_K ? CG_K : 1][CG_V] = {}, db[CG_K ? CG_K : 1][CG_V] = {};
-  A* dw_at = partial + (long long)q * C;
-  A* db_at = partial + (long long)(Q + q) * C;
 
-  for (int i = q; i < N; i += Q) {
+  for (int i = blockIdx.x * blockDim.y + threadIdx.y; i < N; i += gridDim.x * blockDim.y) {
     const long long start = (long long)i * C;
     Row upper(g + start, C), row(x + start, C);
     const A mu = mean ? mean[i] : 0, r = rstd[i];
-    const bool first = i == q;
+
+    // In place: u by w, and the row's pack of elements j and on, its p-th, made h.
+    auto scale = [&](int j, A(&u)[CG_V]) {
+      A by[CG_V];
+      if (w) load_pack(w + j, by);
+      if (w)
+        for (int k = 0; k < CG_V; ++k) u[k] *= by[k];
+    };
+    auto standardise = [&](int j, A(&h)[CG_V]) {
+      if constexpr (CG_K == 0) load_pack(row.at + j, h);
+      for (int k = 0; k < CG_V; ++k) h[k] = (h[k] - mu) * r;
+    };
 
     A sum = 0, product = 0;
     upper.each([&](int j, A(&u)[CG_V], int p) {
-      A scale[CG_V], v[CG_V];
-      for (int k = 0; k < CG_V; ++k) scale[k] = 1;
-      if (w) load_pack(w + j, scale);
+      A(&h)[CG_V] = row.held[CG_K ? p : 0], more[CG_V] = {};
+      if constexpr (CG_E && CG_K > 0) load_pack(direct + start + j, more);
+      standardise(j, h);
       if constexpr (CG_K > 0)
-        for (int k = 0; k < CG_V; ++k) v[k] = row.held[p][k];
-      else
-        load_pack(row.at + j, v);
+        for (int k = 0; k < CG_V; ++k) dw[p][k] += u[k] * h[k], db[p][k] += u[k];
+      scale(j, u);
       for (int k = 0; k < CG_V; ++k) {
-        const A h = (v[k] - mu) * r;
-        sum += u[k] * scale[k];
-        product += u[k] * scale[k] * h;
-        if constexpr (CG_K > 0) {
-          dw[p][k] += u[k] * h;
-          db[p][k] += u[k];
-        } else if (partial) {  // too long a row for registers: this thread's own places of partial are the sums
-          dw_at[j + k] = (first ? 0 : dw_at[j + k]) + u[k] * h;
-          db_at[j + k] = (first ? 0 : db_at[j + k]) + u[k];
-        }
+        sum += u[k];
+        product += u[k] * h[k];
+        u[k] = r * u[k] + more[k];  // all of dx that needs no sum stays in the place of g
       }
     });
     if (!dx) continue;
     sum = mean ? row_sum(sum) / C : 0;
     product = row_sum(product) / C;
     upper.each([&](int j, A(&u)[CG_V], int p) {
-      A scale[CG_V], v[CG_V], out[CG_V];
-      for (int k = 0; k < CG_V; ++k) scale[k] = 1;
-      if (w) load_pack(w + j, scale);
-      if constexpr (CG_K > 0)
-        for (int k = 0; k < CG_V; ++k) v[k] = row.held[p][k];
-      else
-        load_pack(row.at + j, v);
-      for (int k = 0; k < CG_V; ++k) out[k] = r * (u[k] * scale[k] - sum - (v[k] - mu) * r * product);
+      A(&h)[CG_V] = row.held[CG_K ? p : 0], more[CG_V] = {};
+      if constexpr (CG_K == 0) {
+        if constexpr (CG_E) load_pack(direct + start + j, more);
+        standardise(j, h);
+        scale(j, u);
+        for (int k = 0; k < CG_V; ++k) u[k] = r * u[k] + more[k];
+      }
+      A out[CG_V];
+      for (int k = 0; k < CG_V; ++k) out[k] = u[k] - r * (sum + h[k] * product);
       store_pack(dx + start + j, out);
     });
   }
-  if (!partial || (CG_K == 0 && q < N)) return;
+  if (!partial || CG_K == 0) return;
+  A* dw_at = partial + (long long)blockIdx.x * C;
+  A* db_at = dw_at + (long long)gridDim.x * C;
 #pragma unroll
-  for (int p = 0; p < (CG_K ? CG_K : 1); ++p)
-    for (int j = Row::first(p); j < C; j += CG_K ? C : (int)blockDim.x * CG_V)  // a walker without rows writes zeros
-      store_pack(dw_at + j, dw[p]), store_pack(db_at + j, db[p]);
+  for (int p = 0; p < CG_K; ++p) {
+    const int j = Row::first(p);
+    if constexpr (CG_L) {  // four walkers a block
+      const int tile = p * 32 * CG_V;
+      store_columns(dw[p], dw_at + tile, C - tile);
+      store_columns(db[p], db_at + tile, C - tile);
+    } else if (j < C) {
+      store_pack(dw_at + j, dw[p]);
+      store_pack(db_at + j, db[p]);
+    }
+  }
 }
 
 /*
-layer_norm_columns        add up the walkers' sums, in a fixed order
+layer_norm_sums           gradients by w and b of rows too long for registers: the sums over each block's rows
 
-math     dw[j] = sum_q partial[0,q,j]      db[j] = sum_q partial[1,q,j]
-source   the second stage of layer_norm_backward
-shapes   partial: A[2,Q,C]   dw, db: A[C] or null
-launch   grid = (ceil(C, 32), 2)   block = (32, 8)   shared = 0
-bytes    2 * Q * C * size_A + 2 * C * size_A
-flops    2 * Q * C
-limits   1 <= Q and 1 <= C and Q * C < 2**31
+math     partial[0,q,j] = sum_i g[i,j] * (x[i,j] - mean[i]) * rstd[i],  partial[1,q,j] = sum_i g[i,j],  over i = 8 q + y,
+         8 q + y + 8 Q, ... for y = 0 to 7
+source   the derivative of layer_norm_forward
+shapes   g, x: T[N,C]   mean: A[N] or null   rstd: A[N]   partial: A[2,Q,C]
+where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
+         Q = min(ceil(N, 8), max(4 * processors // ceil(C, 32 * V), 1))
+launch   grid = (ceil(C, 32 * V), Q)   block = (32, 8)   shared = 0
+bytes    2 * N * C * size_T + (1 + mean) * N * size_A + 2 * Q * C * size_A
+flops    6 * N * C
+limits   1 <= N and 1 <= C and N < 2**30 and C < 2**30
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
-extern "C" __global__ void __launch_bounds__(256) layer_norm_columns(const A* partial, A* dw, A* db, int Q, int C) {
-  __shared__ A of_row[8][32];
-  A* out = blockIdx.y ? db : dw;
-  if (!out) return;
-  const int j = blockIdx.x * 32 + threadIdx.x;
-  const A* column = partial + (long long)blockIdx.y * Q * C + j;
-  A sum = 0;
-  if (j < C)
-    for (int q = threadIdx.y; q < Q; q += 8) sum += column[(long long)q * C];
-  of_row[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y || j >= C) return;
-  for (int row = 1; row < 8; ++row) sum += of_row[row][threadIdx.x];
-  out[j] = sum;
+extern "C" __global__ void __launch_bounds__(256) layer_norm_sums(const T* g, const T* x, const A* mean, const A* rstd,
+                                                                  A* partial, int N, int C) {
+  const int tile = blockIdx.x * 32 * CG_V, j = tile + threadIdx.x * CG_V;
+  A dw[CG_V] = {}, db[CG_V] = {};
+  if (j < C) {
+#pragma unroll 4
+    for (int i = blockIdx.y * 8 + threadIdx.y; i < N; i += gridDim.y * 8) {
+      const long long at = (long long)i * C + j;
+      const A mu = mean ? mean[i] : 0, r = rstd[i];
+      A u[CG_V], v[CG_V];
+      load_pack(g + at, u);
+      load_pack(x + at, v);
+      for (int k = 0; k < CG_V; ++k) dw[k] += u[k] * ((v[k] - mu) * r), db[k] += u[k];
+    }
+  }
+  A* to = partial + (long long)blockIdx.y * C + tile;
+  store_columns(dw, to, C - tile);
+  store_columns(db, to + (long long)gridDim.y * C, C - tile);
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..backend.kernels import nvrtc
 from ..backend.kernels.header import SCALARS, entries
-from ..backend.kernels.launch import Unfit, plan
+from ..backend.kernels.launch import Unfit, planned
 from ..backend.kernels.path import kernels_path
 
 DTYPES = {"float32": np.dtype("f4"), "float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
@@ -26,8 +26,11 @@ def table():
     return rows
 
 
-def variant(file, name, dtype, columns, rows=64, processors=PROCESSORS, apart=1):
-    """The ``Plan`` of an entry for ``rows`` rows of ``columns`` elements, ``apart`` apart, that start on 16 bytes."""
+def variant(file, name, dtype, columns, rows=64, processors=PROCESSORS, apart=1, without=()):
+    """The ``Plan`` of an entry for ``rows`` rows of ``columns`` elements, ``apart`` apart, that start on 16 bytes.
+
+    ``without``: names of arrays that are null.
+    """
     entry = entries(file)[name]
     sums = np.dtype("f8") if dtype == np.dtype("f8") else np.dtype("f4")
     sizes = {"N": rows, "C": columns, "S": apart, "M": rows * columns, "G": rows * apart, "Q": 8, "1": 1, "2": 2}
@@ -37,9 +40,10 @@ def variant(file, name, dtype, columns, rows=64, processors=PROCESSORS, apart=1)
     types = {"A": sums, **{c: np.dtype(width) for c, width in SCALARS.items()}}
     given = {p.name: 1 for p in entry.parameters if not p.pointer and p.name not in sizes}
     for p in entry.parameters:
-        if p.pointer and not ("Q" in p.dims and "Q" in entry.where):  # what the letters decide is left out
+        if p.pointer and not (p.name in without or "Q" in p.dims and "Q" in entry.where):  # that the letters decide
             given[p.name] = np.empty([sizes[d] for d in p.dims], types.get(p.type, dtype))
-    return plan(file, name, given, lambda array: 0, processors)
+    pending = tuple(p.name for p in entry.arrays if not p.nullable and p.name not in given)
+    return planned(entry, given, lambda array: 0, processors, pending)
 
 
 def resources(columns, architectures):

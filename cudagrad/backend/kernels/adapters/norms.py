@@ -10,42 +10,64 @@ def _matrix(xp, a, shape):
     return xp.ascontiguousarray(a).reshape(-1, math.prod(shape))
 
 
-def _normalised(run, xp, x, w, b, shape, eps, centre):
-    fits("layer_norm", x, w, b)
+def _normalised(run, xp, x, residual, w, b, shape, eps, centre):
+    """y, mean and rstd as the texts of the ops have them, and the sum that was normalised, if there is one."""
+    fits("layer_norm", x, residual, w, b)
     if w is not None and b is not None and w.dtype != b.dtype:
         raise Unfit(f"layer_norm: weight is {w.dtype} and bias {b.dtype}")
     rows = _matrix(xp, x, shape)
     y, rstd = xp.empty(rows.shape, x.dtype), xp.empty(len(rows), sums(x))
     mean = xp.empty(len(rows), sums(x)) if centre else None
     given = dict(w=flat(xp, w), b=flat(xp, b), mean=mean, rstd=rstd, eps=eps, centre=centre)
+    if residual is not None:
+        given.update(residual=_matrix(xp, residual, shape), s=xp.empty(rows.shape, x.dtype))
     run("layer_norm.cu", "layer_norm_forward", x=rows, y=y, **given)
-    return y.reshape(x.shape), None if mean is None else mean[:, None], rstd[:, None]  # as the op's own text has them
+    s = None if residual is None else given["s"].reshape(x.shape)
+    return y.reshape(x.shape), None if mean is None else mean[:, None], rstd[:, None], s
 
 
 def layer_norm(run, xp, x, w=None, b=None, *, shape, eps):
-    return _normalised(run, xp, x, w, b, shape, eps, 1)
+    return _normalised(run, xp, x, None, w, b, shape, eps, 1)[:3]
 
 
 def rms_norm(run, xp, x, w=None, *, shape, eps):
-    y, _, rstd = _normalised(run, xp, x, w, None, shape, eps, 0)
+    y, _, rstd, _ = _normalised(run, xp, x, None, w, None, shape, eps, 0)
     return y, rstd
 
 
-def _norm_gradients(run, xp, g, x, w, needs, shape, mean, rstd):
-    """Gradients by x, w and b; None where ``needs`` says so."""
-    fits("layer_norm", g, x, w)
-    rows, grad, wide = _matrix(xp, x, shape), _matrix(xp, like(g, x), shape), sums(x)
-    n, c = rows.shape
+def add_layer_norm(run, xp, x, residual, w=None, b=None, *, shape, eps):
+    y, mean, rstd, s = _normalised(run, xp, x, residual, w, b, shape, eps, 1)
+    return (y, s), mean, rstd
+
+
+def add_rms_norm(run, xp, x, residual, w=None, *, shape, eps):
+    y, _, rstd, s = _normalised(run, xp, x, residual, w, None, shape, eps, 0)
+    return (y, s), rstd
+
+
+def _norm_gradients(run, xp, g, x, w, needs, shape, mean, rstd, direct=None):
+    """Gradients by x, w and b; None where ``needs`` says so. ``direct`` is what came to x itself, and is added."""
+    fits("layer_norm", g, x, w, direct)
+    rows, affine = _matrix(xp, x, shape), needs[1] or needs[2]
+
+    def stored(letters):
+        """For each block's sums over its rows; longer ones than registers hold leave them to another kernel."""
+        return xp.empty((2, letters["Q"], rows.shape[1]), sums(x)) if letters.get("K", 1) else None
+
+    given = dict(g=_matrix(xp, like(g, x), shape), x=rows, mean=flat(xp, mean), rstd=flat(xp, rstd))
+    more = None if direct is None else _matrix(xp, like(direct, x), shape)
     dx = xp.empty(rows.shape, x.dtype) if needs[0] else None
-    given = dict(g=grad, x=rows, w=flat(xp, w), mean=flat(xp, mean), rstd=flat(xp, rstd), dx=dx)
-    stored = (lambda letters: xp.empty((2, letters["Q"], c), wide)) if needs[1] or needs[2] else None
-    partial = run("layer_norm.cu", "layer_norm_backward", **given, partial=stored)["partial"]
-    dw, db = (xp.empty(c, wide) if need else None for need in needs[1:])
-    if partial is not None:
-        run("layer_norm.cu", "layer_norm_columns", partial=partial, dw=dw, db=db)
-    weight = x if w is None else w
-    made = (None if d is None else d.reshape(shape).astype(weight.dtype, copy=False) for d in (dw, db))
-    return None if dx is None else dx.reshape(x.shape), *made
+    apart = dict(w=flat(xp, w), direct=more, dx=dx, partial=stored if affine else None)
+    partial = run("layer_norm.cu", "layer_norm_backward", **given, **apart)["partial"]
+    dx = None if dx is None else dx.reshape(x.shape)
+    if not affine:
+        return dx, None, None
+    if partial is None:
+        partial = run("layer_norm.cu", "layer_norm_sums", **given, partial=stored)["partial"]
+    partial = partial[slice(0 if needs[1] else 1, 2 if needs[2] else 1)]
+    out = xp.empty((len(partial), rows.shape[1]), (x if w is None else w).dtype)
+    run("columns.cu", "column_sums", partial=partial, out=out)
+    return dx, out[0].reshape(shape) if needs[1] else None, out[-1].reshape(shape) if needs[2] else None
 
 
 def layer_norm_back(run, xp, g, x, w, needs, shape, mean, rstd):
@@ -56,5 +78,32 @@ def rms_norm_back(run, xp, g, x, w, needs, shape, rstd):
     return _norm_gradients(run, xp, g, x, w, (*needs, False), shape, None, rstd)[:2]
 
 
-FORWARD = {"layer_norm": layer_norm, "rms_norm": rms_norm}
-FIRST_ORDER = {"layer_norm": layer_norm_back, "rms_norm": rms_norm_back}
+def add_layer_norm_back(run, xp, g, summed, w, needs, shape, mean, rstd):
+    return _of_sum(run, xp, g, summed, w, needs, shape, mean, rstd)
+
+
+def add_rms_norm_back(run, xp, g, summed, w, needs, shape, rstd):
+    return _of_sum(run, xp, g, summed, w, (*needs, False), shape, None, rstd)[:3]
+
+
+def _of_sum(run, xp, g, summed, w, needs, shape, mean, rstd):
+    """Gradients by x, residual, w and b; ``g`` holds those of the norm and of the sum, one of which may be None."""
+    dy, direct = g
+    if dy is None:
+        return direct, direct, None, None
+    dx, dw, db = _norm_gradients(run, xp, dy, summed, w, (needs[0] or needs[1], *needs[2:]), shape, mean, rstd, direct)
+    return dx, dx, dw, db
+
+
+FORWARD = {
+    "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
+    "add_layer_norm": add_layer_norm,
+    "add_rms_norm": add_rms_norm,
+}
+FIRST_ORDER = {
+    "layer_norm": layer_norm_back,
+    "rms_norm": rms_norm_back,
+    "add_layer_norm": add_layer_norm_back,
+    "add_rms_norm": add_rms_norm_back,
+}

@@ -1,0 +1,24 @@
+// Sums over columns, in a fixed order: a block's walkers, the threads of one threadIdx.x, each add up rows of their own.
+#pragma once
+
+#include "common.cuh"
+
+__device__ inline A* walkers_values() {
+  __shared__ A of_walker[8 * (32 * CG_V + 32)];
+  return of_walker;
+}
+
+// Adds `v` up over the walkers and stores the sums of the block's 32 * CG_V columns at `to`, of which `count` are there.
+// Thread x holds columns x * CG_V and on. All threads must call; blockDim.x is 32 and blockDim.y at most 8.
+__device__ inline void store_columns(const A (&v)[CG_V], A* to, int count) {
+  constexpr int apart = 32 + 32 / CG_V;  // between elements of a pack: no two lanes meet in a bank, to write or to read
+  A* of_walker = walkers_values();
+  for (int k = 0; k < CG_V; ++k) of_walker[(threadIdx.y * CG_V + k) * apart + threadIdx.x] = v[k];
+  __syncthreads();
+  for (int j = threadIdx.y * 32 + threadIdx.x; j < 32 * CG_V && j < count; j += 32 * blockDim.y) {
+    A sum = 0;
+    for (int y = 0; y < (int)blockDim.y; ++y) sum += of_walker[(y * CG_V + j % CG_V) * apart + j / CG_V];
+    to[j] = sum;
+  }
+  __syncthreads();  // of_walker may be reused by the next call
+}
