@@ -30,13 +30,19 @@ used by  cudagrad/ops/classification.py cross_entropy_of_classes
 extern "C" __global__ void __launch_bounds__(CG_B, 1)
     cross_entropy_forward(const T* x, const long long* target, const W* w, const A* total, A* loss, T* dx, int N, int C,
                           int S, long long ignored, A smoothing, A z) {
-  const Line line(N, C, S);
-  Elements row(line, x, -infinity());
+  Line line(N, C, S);
   const long long t = line.there ? target[line.number] : ignored;
-  const bool kept = t != ignored, known = kept && 0 <= t && t < C;
-  const A weight = known ? (w ? (A)w[t] : 1) : kept ? no_number() : 0;
+  if (t == ignored && line.there) {  // its logits are not read; its threads still come to the sums of other lines
+    const A zeros[CG_V] = {};
+    for (int k = 0; dx && line.pack(k) < C; ++k) line.store(dx, line.pack(k), zeros);
+    if (line.first) loss[line.number] = 0;
+    line.there = line.first = false;
+  }
+  Elements row(line, x, -infinity());
+  const bool known = line.there && 0 <= t && t < C;
+  const A weight = known ? (w ? (A)w[t] : 1) : no_number();
   const A picked = known && line.first ? (A)x[line.place((int)t)] : 0;
-  const A each = kept ? smoothing / C : 0, sharp = 1 - smoothing;
+  const A each = smoothing / C, sharp = 1 - smoothing;
 
   Exponentials e;
   A weights = 0;
@@ -59,13 +65,13 @@ extern "C" __global__ void __launch_bounds__(CG_B, 1)
       for (int k = 0; k < CG_V; ++k) {
         const A d = v[k] - e.most, u = smoothing > 0 && line.inside(j + k) ? (w ? (A)w[j + k] : 1) : 0;
         if (u != 0) away += u * (d - log_sum);
-        out[k] = kept ? exponential(d) * all - (j + k == t ? at_target : 0) - u * spread : 0;
+        out[k] = exponential(d) * all - (j + k == t ? at_target : 0) - u * spread;
       }
       if (dx) line.store(dx, j, out);
     });
   if (smoothing > 0) away = line_sum(away);
   const A own = weight == 0 ? 0 : weight * (sharp * (e.most - picked + log_sum) + z * l * l);
-  if (line.first) loss[line.number] = kept ? own - each * away : 0;
+  if (line.first) loss[line.number] = own - each * away;
 }
 
 /*
