@@ -132,7 +132,7 @@ def ways(driver, file, name, given, cupy=None):
         "cuLaunchKernelEx by ctypes, all packed": lambda: four(config, function, arguments, None),
     }
     if cupy is not None:
-        raw = cuda._loaded(file, 0, name, made.macros, 0, made.shared)
+        raw = cuda._loaded(file, 0, name, made.macros, 0)
         values = tuple(np.uint64(0) if a is None else a for a in made.arguments)
         found["CuPy's RawKernel"] = lambda: raw(made.grid, made.block, values, shared_mem=made.shared)
         found["CuPy's Function"] = lambda: raw.kernel(made.grid, made.block, values, made.shared)

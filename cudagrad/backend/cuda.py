@@ -1,11 +1,11 @@
 """The CUDA device: tensors are CuPy arrays, on CuPy's pool and current stream. CuPy is imported here, when used."""
 
-import collections
 import ctypes
 import functools
 import math
 import os
 import sys
+import weakref
 
 import numpy as np
 
@@ -123,17 +123,28 @@ def from_host(array, target, non_blocking=False):
             return _owned(cupy().asarray(array))
         there, stream = cupy().empty(array.shape, array.dtype), cupy().cuda.get_current_stream()
         there.data.copy_from_host_async(array.__array_interface__["data"][0], array.nbytes, stream)
-        _keep(stream.record(), array)
+        WATCH.keep(stream.record(), array)
         return _owned(there)
 
 
-_READ = collections.deque()  # (event, memory): what the GPU may still be reading
+def outlive(array, stream):
+    """Let the memory under ``array`` go back to the pool only when ``stream``, CuPy's, has done what it then has to do.
+
+    CuPy's pool gives memory again to the stream that it was first asked from, whoever else has used it.
+    """
+    root = memory_of(array)
+    weakref.finalize(root, _retire, root.data.mem, stream).atexit = False
 
 
-def _keep(event, array):
-    _READ.append((event, array))
-    while _READ and _READ[0][0].done:
-        _READ.popleft()
+def _retire(memory, stream):
+    WATCH.keep(stream.record(), memory)
+
+
+def memory_of(array):
+    """The array at the root of a chain of views."""
+    while array.base is not None:
+        array = array.base
+    return array
 
 
 def to_host(array, non_blocking=False):
@@ -231,7 +242,11 @@ class Driver:
     def function(self, plan, index):
         """The driver's handle of a plan's function, built for the GPU ``index`` and loaded there."""
         entry = plan.entry
-        return _loaded(entry.file, stamp(entry.file), entry.name, plan.macros, index, plan.shared).kernel.ptr
+        loaded = _loaded(entry.file, stamp(entry.file), entry.name, plan.macros, index)
+        with self.cupy.cuda.Device(index):
+            if plan.shared > loaded.max_dynamic_shared_size_bytes:  # 48 KiB is what a block may have unasked
+                loaded.max_dynamic_shared_size_bytes = plan.shared
+            return loaded.kernel.ptr
 
     def failed(self, entry, status, again):
         """Launch once more where this thread had no context yet; RuntimeError for any other status of the driver's."""
@@ -261,15 +276,15 @@ def _processors(index):
 
 
 @functools.cache
-def _loaded(file, stamp, name, macros, index, shared):
-    """The function of an entry, built for the GPU ``index`` and loaded there."""
-    path = nvrtc.cubin(file, macros, cupy().cuda.Device(index).compute_capability)
-    with cupy().cuda.Device(index):
-        function = cupy().RawModule(path=str(path)).get_function(name)
-        if shared > 48 << 10:  # what a block may have without asking
-            function.max_dynamic_shared_size_bytes = shared
-        function.kernel  # loads it, on this GPU
-    return function
+def _loaded(file, stamp, name, macros, index):
+    """The function of an entry on the GPU ``index``, where it is loaded when it is first used."""
+    return _module(file, stamp, macros, index).get_function(name)
+
+
+@functools.cache
+def _module(file, stamp, macros, index):
+    capability = cupy().cuda.Device(index).compute_capability
+    return cupy().RawModule(path=str(nvrtc.cubin(file, macros, nvrtc.architecture(capability))))
 
 
 # ---- pinned memory

@@ -1,5 +1,6 @@
 """CuPy's memory pool, watched: how much of it was in use at the most."""
 
+import collections
 import threading
 
 
@@ -12,6 +13,7 @@ class Watch:
 
     def __init__(self, cp):
         self.pool, self._lock, self._peaks = cp.get_default_memory_pool(), threading.Lock(), {}
+        self._kept = collections.deque()  # (event, memory) that a GPU may still be using
         self._malloc, self._used = self.pool.malloc, self.pool.used_bytes
         runtime = cp.cuda.runtime
         self._index = runtime.getDevice if runtime.getDeviceCount() > 1 else int
@@ -20,10 +22,24 @@ class Watch:
 
     def malloc(self, size):
         """A piece of the pool."""
+        if self._kept:
+            self._let_go()
         block, index, used = self._malloc(size), self._index(), self._used()
         if used > self._peaks.get(index, (0, 0))[0]:
             self._note(index, used, 0)
         return block
+
+    def keep(self, event, memory):
+        """Hold on to ``memory`` until ``event`` has happened."""
+        self._let_go()
+        self._kept.append((event, memory))
+
+    def _let_go(self):
+        try:
+            while self._kept[0][0].done:
+                self._kept.popleft()
+        except IndexError:  # all of it, or another thread was faster
+            pass
 
     def _note(self, index, used, total):
         with self._lock:

@@ -155,7 +155,10 @@ def __dlpack__(input, *, stream=None, max_version=None, dl_device=None, copy=Non
     """The DLPack capsule of the array, without copying."""
     if input.node is not None:
         raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
-    return input.array.__dlpack__() if stream is None else input.array.__dlpack__(stream=stream)
+    given = dict(stream=stream)
+    if input.device.type == "cuda":
+        given |= dict(max_version=max_version, dl_device=dl_device, copy=copy)
+    return input.array.__dlpack__(**{k: v for k, v in given.items() if v is not None})
 
 
 def __dlpack_device__(input):
@@ -211,6 +214,14 @@ def is_pinned(input, device=None):
     from ..backend import cuda
 
     return cuda.is_pinned(input.array)
+
+
+def record_stream(input, stream):
+    """Let the memory of ``input`` be used again only when ``stream`` has done what it has to do when ``input`` dies."""
+    from ..backend import cuda
+
+    if input.device.type == "cuda":
+        cuda.outlive(input.array, stream.cupy)
 
 
 def share_memory_(input):
@@ -367,7 +378,10 @@ class Storage:
 
 METHODS = {
     **{n: globals()[n] for n in ("numpy", "item", "tolist", "is_pinned", "share_memory_", "is_shared", "is_set_to")},
-    **{n: globals()[n] for n in ("set_", "resize_", "resize_as_", "copy_", "fill_", "zero_", "pin_memory")},
+    **{
+        n: globals()[n]
+        for n in ("set_", "resize_", "resize_as_", "copy_", "fill_", "zero_", "pin_memory", "record_stream")
+    },
     **{n: globals()[n] for n in ("untyped_storage", "__array__", "__bool__", "__float__", "__int__", "__complex__")},
     **{n: globals()[n] for n in ("__index__", "__len__", "__iter__", "__reversed__", "__contains__", "__format__")},
     **{n: globals()[n] for n in ("__dlpack__", "__dlpack_device__", "__array_ufunc__")},

@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import types
 import warnings
 
 import ml_dtypes
@@ -161,6 +162,20 @@ def test_streams_wait_for_one_another_by_events(double):
     assert first.query() and event.query()
 
 
+def test_memory_that_another_stream_uses_waits_for_it(double):
+    x, side = cg.zeros(1000, device="cuda"), cg.cuda.Stream()
+    before = cg.cuda.memory_allocated()
+    x[10:].record_stream(side)
+    event = types.SimpleNamespace(done=False)
+    side.cupy.record = lambda: event
+    del x
+    assert cg.cuda.memory_allocated() == before
+    event.done = True
+    cg.zeros(1, device="cuda")
+    assert cg.cuda.memory_allocated() == before - 4096
+    cg.zeros(1).record_stream(side)  # of the CPU's nothing need be kept
+
+
 def test_events_measure_time(double):
     start, end = cg.cuda.Event(enable_timing=True), cg.cuda.Event(enable_timing=True)
     assert repr(start) == "<torch.cuda.Event uninitialized>"
@@ -237,8 +252,9 @@ def test_arrays_of_cupys_are_shared_both_ways(double):
         t[0] = 7
         assert t.is_cuda and t.data_ptr() == array.data.ptr and array.get()[0] == 7
         array[0] = 0
-    back = double.asarray(t)
-    assert back.data.ptr == t.data_ptr()
+    for give in (double.asarray, double.from_dlpack):
+        assert give(t).data.ptr == t.data_ptr()
+    assert t.__dlpack__(stream=1, max_version=(1, 0)).asked == (1, (1, 0))
     interface = t.__cuda_array_interface__
     assert interface["shape"] == (4,) and interface["data"][0] == t.data_ptr() and interface["version"] == 3
     assert t.__dlpack_device__() == (2, 0)

@@ -8,6 +8,13 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from .memory import Memory, MemoryPointer
 
 
+class Capsule:
+    """What an array hands over by DLPack."""
+
+    def __init__(self, array, asked):
+        self.array, self.asked = array, asked
+
+
 def make_ndarray(double):
     """The class ``cupy.ndarray``; ``double`` counts what leaves the GPU."""
 
@@ -158,7 +165,7 @@ def make_ndarray(double):
             return 2, self._memory.device_id
 
         def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-            return self._host.__dlpack__()
+            return Capsule(self, (stream, max_version))
 
         def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
             found = getattr(double, ufunc.__name__, None)

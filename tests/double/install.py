@@ -27,6 +27,6 @@ def installed(count=1):
 
 def forget():
     """What the backend keeps of the CuPy it saw first."""
-    for cached in (cuda.is_available, cuda._loaded, cuda._processors, cuda._driver):
+    for cached in (cuda.is_available, cuda._loaded, cuda._module, cuda._processors, cuda._driver):
         cached.cache_clear()
     cuda._LAUNCHERS.clear()

@@ -27,7 +27,7 @@ class Library:
 
     def cubin(self, file, macros, architecture):
         """In the place of NVRTC: a number for what would be built."""
-        assert architecture == self.double.cuda.Device().compute_capability
+        assert architecture == "90a"
         self.double.built.append((file, macros))
         return len(self.double.built) - 1
 

@@ -153,14 +153,13 @@ def test_threads_that_launch_one_plan_have_buffers_of_their_own(double, tmp_path
 
 @needs_compiler
 def test_more_shared_memory_than_a_block_has_by_itself_is_asked_for(double, tmp_path):
-    body = "extern __shared__ float s[]; s[threadIdx.x] = 1; __syncthreads(); y[threadIdx.x] = s[threadIdx.x];"
-    kernels = []
-    made = double.libcuda._raw_kernel
-    double.libcuda._raw_kernel = lambda *given: kernels.append(made(*given)) or kernels[-1]
-    for shared in (48 << 10, 100 << 10):
-        file = probe(tmp_path, "y[threadIdx.x] = 1;", "y: float[N]", "float* y, int N", shared=str(shared))
-        cuda.run(file, "probe", y=cg.zeros(32, device="cuda").array)
-    assert body and [k.max_dynamic_shared_size_bytes for k in kernels] == [48 << 10, 100 << 10]
+    file = probe(tmp_path, "y[threadIdx.x] = 1;", "y: float[N]", "float* y, int N", shared="N * 1024")
+    entry = cuda.entries(file)["probe"]
+    for n, most in ((32, 48), (100, 100), (64, 100)):
+        cuda.launch(entry, y=cg.zeros(n, device="cuda").array)
+        kernel = cuda._loaded(file, cuda.stamp(file), "probe", double.built[0][1], 0)
+        assert kernel.max_dynamic_shared_size_bytes == most << 10
+    assert len(double.built) == 1
 
 
 # ---- what leaves the GPU

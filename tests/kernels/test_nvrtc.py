@@ -90,6 +90,15 @@ def test_a_cubin_is_cached_for_its_architecture_and_types(tmp_path, monkeypatch)
         nvrtc.cubin(file, macros, "90")
 
 
+@needs_nvrtc
+def test_a_gpu_gets_its_own_architecture_or_an_older_one_of_its_generation():
+    found = {c: nvrtc.architecture(c) for c in ("75", "89", "90", "120", "87", "101", "121")}
+    assert found == {**{c: c for c in ("75", "89", "120", "87", "101", "121")}, "90": "90a"}
+    assert nvrtc.architecture("129") == "121"
+    with pytest.raises(RuntimeError, match=r"NVRTC 1.* knows no GPU of compute capability 20.0 .* install a newer one"):
+        nvrtc.architecture("200")
+
+
 def test_without_nvrtc_one_sentence_says_what_to_install(monkeypatch):
     import builtins
 

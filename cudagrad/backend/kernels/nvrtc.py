@@ -43,6 +43,25 @@ def _includes():
     return [str(p) for p in (*places, runtime) if p]
 
 
+@functools.cache
+def architecture(capability):
+    """The architecture to build for on a GPU of a compute capability, ``"90"``: its own, with all it has (``"90a"``).
+
+    Raises      RuntimeError where the compiler is too old to know one that such a GPU runs
+    """
+    if capability + "a" in ARCHITECTURES:
+        return capability + "a"
+    nvrtc, version = compiler()
+    number, known = int(capability), nvrtc.getSupportedArchs()
+    older = [n for n in known if n // 10 == number // 10 and n <= number]  # a GPU runs what was built for those
+    if not older:
+        raise RuntimeError(
+            f"NVRTC {'.'.join(map(str, version))} knows no GPU of compute capability {number / 10:.1f} "
+            f"(it knows {', '.join(map(str, known))}): install a newer one, pip install -U nvidia-cuda-nvrtc-cu12"
+        )
+    return str(max(older))
+
+
 def cubin(file, macros, architecture):
     """The path of the cubin of a file of ``kernels/``, or one named by its whole path, for ``"90a"`` or the like.
 
