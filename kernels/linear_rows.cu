@@ -40,19 +40,20 @@ extern "C" __global__ void __launch_bounds__(128, BLOCKS) linear_rows(
         for (int k = 0; k < CG_V; ++k) sum[i][j] += u[k] * v[j][k];
     }
   }
+
+  // A lane takes the sum of one row and column of the 32 at a time, four columns beside each other.
   const Ending ending(bias, y, pre, partial, N, act);
+  constexpr int turns = (rows * columns + 31) / 32;
+  A mine[turns][1] = {};
 #pragma unroll
-  for (int i = 0; i < rows; ++i) {
-    if (i >= M) break;
-    A mine[1] = {};
+  for (int k = 0; k < rows * columns; ++k) {
+    const A total = warp_sum(sum[k / columns][k % columns]);
+    if (lane == k % 32) mine[k / 32][0] = total;
+  }
 #pragma unroll
-    for (int j = 0; j < columns; ++j) {
-      const A total = warp_sum(sum[i][j]);
-      if (lane == j) mine[0] = total;
-    }
-    if (lane < columns && j0 + lane < N) {
-      const long long row = partial ? (long long)blockIdx.y * M + i : i;
-      ending.put(row * N + j0 + lane, j0 + lane, mine);
-    }
+  for (int t = 0; t < turns; ++t) {
+    const int i = (t * 32 + lane) / columns, j = j0 + lane % columns;
+    const long long row = partial ? (long long)blockIdx.y * M + i : i;
+    if (i < M && j < N) ending.put(row * N + j, j, mine[t]);
   }
 }

@@ -1,11 +1,15 @@
-"""A Linear and the activation behind it as one op, where nobody could tell but by the time it takes."""
+"""Modules that stand beside each other as one op, where nobody could tell but by the time it takes."""
 
 from ..backend import has_kernels
 from ..core.modes import MODE
+from ..dtypes import float32
 from ..ops.linear_act import linear_act
+from ..ops.residual import add_layer_norm, bias_dropout_add
 from .activation import GELU, ReLU, SiLU
+from .dropout import Dropout
 from .linear import Linear
 from .module_hooks import EVER_GLOBAL
+from .normalization import LayerNorm
 
 _GELUS = {"none": "gelu", "tanh": "gelu_tanh"}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -44,3 +48,39 @@ def act_of(linear, activation):
 def _special(module):
     state = module.__dict__
     return "forward" in state or any(state.get(name) for name in _HOOKS)
+
+
+# ---- residual sums
+
+
+def fusible(input):
+    """Whether ops may stand for modules around the tensor ``input``: on a device with kernels, with no one who listens."""
+    return has_kernels(getattr(input, "array", None)) and not EVER_GLOBAL[0] and not MODE.saved_hooks
+
+
+def plus(dropout, x, residual):
+    """residual + dropout(x), in one op where ``dropout`` is a plain one that draws."""
+    if _plain(dropout, Dropout) and dropout.training and dropout.p and _alike(x, residual):
+        return bias_dropout_add(x, None, residual, dropout.p)
+    return residual + dropout(x)
+
+
+def plus_and_norm(norm, dropout, x, residual):
+    """``(norm(s), s)`` of s = residual + dropout(x), in one op where ``norm`` is a plain LayerNorm and nothing drops out.
+
+    Under autocast the sum has the dtype of its summands, and the norm float32: an op for both has to be in float32.
+    """
+    idle = _plain(dropout, Dropout) and not (dropout.training and dropout.p)
+    if idle and _plain(norm, LayerNorm) and x.shape == residual.shape:
+        if float32 in (x.dtype, residual.dtype) or (x.dtype is residual.dtype and not MODE.autocast):
+            return add_layer_norm(x, residual, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+    s = plus(dropout, x, residual)
+    return norm(s), s
+
+
+def _plain(module, kind):
+    return type(module) is kind and not _special(module)
+
+
+def _alike(x, residual):
+    return x.shape == residual.shape and x.dtype is residual.dtype

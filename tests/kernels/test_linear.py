@@ -1,6 +1,7 @@
 """Linear maps, activations behind them, products of matrices and their gradients, emulated, against float64 NumPy."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import cudagrad.config
 from cudagrad.backend import emulator
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.backend.kernels.header import entries
+from cudagrad.backend.kernels.path import kernels_path
 from cudagrad.core.tensor import wrap
 from cudagrad.tools import where
 
@@ -288,7 +290,7 @@ def test_no_access_is_wrong(shape, name):
         check(shape, DTYPES[name], "gelu")
 
 
-def product(file, layout, m, n, c, dtype, **more):
+def product(file, layout, m, n, c, dtype, folder="", **more):
     """Launch an entry for a product that lies in a layout: what came out, and what should have."""
     a, b = made(1, (m, c), dtype), made(2, (c, n), dtype)
     given = dict(
@@ -296,7 +298,7 @@ def product(file, layout, m, n, c, dtype, **more):
     )
     y = np.empty((1, m, n), dtype)
     given |= dict(bias=None, y=y, pre=None, partial=None, act=0, layout=layout)
-    launch(f"{file}.cu", file, **given, **more)
+    launch(str(Path(folder, f"{file}.cu")), file, **given, **more)
     return y[0], a.astype(np.float64) @ b.astype(np.float64)
 
 
@@ -331,33 +333,32 @@ def test_the_form_for_sm_75(layout, name):
 
 # ---- builds for GPUs
 
-# File, type, elements a pack or a copy, edge of the tile -> the most registers a thread may take.
+# File, type, elements a pack or a copy, edge of the tile -> the most registers a thread may take, in the layouts.
 BUILDS = {
-    ("linear_float", "float", 4, 64): 128,
-    ("linear_float", "float", 4, 128): 128,
-    ("linear_float", "float", 1, 64): 128,
-    ("linear_float", "double", 2, 64): 170,
-    ("linear_tensor", "__half", 8, 64): 124,
-    ("linear_tensor", "__half", 8, 128): 128,
-    ("linear_tensor", "__nv_bfloat16", 8, 128): 128,
-    ("linear_tensor", "__nv_bfloat16", 2, 128): 128,
-    ("linear_tensor", "__nv_bfloat16", 1, 128): 128,
+    ("linear_float", "float", 4, 64): (128, (0, 1, 2)),
+    ("linear_float", "float", 4, 128): (128, (0, 1, 2)),
+    ("linear_float", "float", 1, 64): (128, (1,)),
+    ("linear_float", "double", 2, 64): (170, (1,)),
+    ("linear_tensor", "__half", 8, 128): (128, (0, 1, 2)),
+    ("linear_tensor", "__nv_bfloat16", 8, 64): (124, (0, 1, 2)),
+    ("linear_tensor", "__nv_bfloat16", 8, 128): (128, (0,)),
+    ("linear_tensor", "__nv_bfloat16", 2, 128): (128, (2,)),
+    ("linear_tensor", "__nv_bfloat16", 1, 128): (128, (1,)),
 }
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize("architecture", ["75", "80", "90", "120"])
 def test_every_layout_keeps_its_registers(architecture):
     """128 registers are two blocks of 256 threads a multiprocessor; on sm_75 one block has them all."""
     over = []
-    for (file, kind, pack, edge), most in BUILDS.items():
-        for layout in (0, 1, 2):
+    for (file, kind, pack, edge), (most, layouts) in BUILDS.items():
+        for layout in layouts:
             macros = {"CG_T": kind, "CG_W": kind, "CG_A": "double" if kind == "double" else "float"}
             macros |= {"CG_K" if file == "linear_tensor" else "CG_V": str(pack), "CG_E": str(edge), "CG_L": str(layout)}
             told = nvrtc.resources(f"{file}.cu", tuple(macros.items()), architecture)[file]
-            if architecture == "75" and file == "linear_tensor":
-                most = REGISTERS // (2 * edge)
-            if told["spills"] or told["registers"] > most:
+            alone = architecture == "75" and file == "linear_tensor"
+            if told["spills"] or told["registers"] > (REGISTERS // (2 * edge) if alone else most):
                 over.append((file, kind, pack, edge, layout, told))
     assert not over
 
@@ -366,3 +367,23 @@ def test_the_layouts_of_the_tests_are_those_of_the_headers():
     for file in ("linear_float", "linear_tensor"):
         math_of = entries(f"{file}.cu")[file].fields["math"]
         assert "a[i,c], b[j,c] for layout 0; a[i,c], b[c,j] for layout 1; a[c,i], b[c,j] for layout 2" in math_of
+
+
+FAULTS = {
+    "a group not waited for": ("cp_async_wait<STAGES - 2>();", "cp_async_wait<STAGES - 1>();"),
+    "no barrier before the tiles are read": ("__syncthreads();  // this step's", "// this step's"),
+    "a stage too few": ("bring(step + STAGES - 1);", "bring(step + STAGES - 1), bring(step + STAGES);"),
+    "no barrier between bands": ("__syncthreads();  // the tiles, or the last turn's", "// the last turn's"),
+    "a row too many": ("i < I && c < end", "i <= I && c < end"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_injected_fault_is_caught(fault, tmp_path):
+    text = (kernels_path() / "linear_tensor.cu").read_text(encoding="utf-8")
+    right, wrong = FAULTS[fault]
+    assert text.count(right) == 1
+    (tmp_path / "linear_tensor.cu").write_text(text.replace(right, wrong), encoding="utf-8")
+    with emulator.settings(check=True, schedule="eager", seed=3), pytest.raises(emulator.KernelError):
+        product("linear_tensor", 0, 60, 64, 256, DTYPES["bfloat16"], folder=tmp_path)
