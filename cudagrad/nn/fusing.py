@@ -54,7 +54,7 @@ def _special(module):
 
 
 def fusible(input):
-    """Whether ops may stand for modules around the tensor ``input``: on a device with kernels, with no one who listens."""
+    """Whether ops may stand for modules around a tensor: on a device with kernels, with no hook on all modules."""
     return has_kernels(getattr(input, "array", None)) and not EVER_GLOBAL[0] and not MODE.saved_hooks
 
 
@@ -66,7 +66,7 @@ def plus(dropout, x, residual):
 
 
 def plus_and_norm(norm, dropout, x, residual):
-    """``(norm(s), s)`` of s = residual + dropout(x), in one op where ``norm`` is a plain LayerNorm and nothing drops out.
+    """``(norm(s), s)`` of s = residual + dropout(x): one op for a plain LayerNorm, where nothing is dropped.
 
     Under autocast the sum has the dtype of its summands, and the norm float32: an op for both has to be in float32.
     """

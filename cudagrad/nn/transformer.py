@@ -8,6 +8,7 @@ from ..ops.smooth import gelu
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
+from .fusing import fusible, plus, plus_and_norm
 from .init import xavier_uniform_
 from .linear import Linear
 from .module import Module
@@ -53,6 +54,8 @@ class TransformerEncoderLayer(Module):
     """Self-attention and a feed-forward network, each with a residual and a LayerNorm after it (or before it).
 
     ``activation``: "relu", "gelu" or a function. ``norm_first``: the LayerNorm stands before each part.
+    On a device with kernels a residual sum is one op with the dropout before it or the norm after it, unless those have
+    hooks or this is a subclass.
 
     Shapes      src [S,B,C], [B,S,C] if ``batch_first``, or [S,C]; src_mask [S,S] or [B*H,S,S];
                 src_key_padding_mask [B,S] or [S]
@@ -86,13 +89,26 @@ class TransformerEncoderLayer(Module):
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         x = src
+        if type(self) is TransformerEncoderLayer and fusible(x):
+            return self._fused(x, src_mask, src_key_padding_mask, is_causal)
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
             return x + self._ff_block(self.norm2(x))
         x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
         return self.norm2(x + self._ff_block(x))
 
+    def _fused(self, x, *own):
+        """``forward`` with each residual sum in one op with the dropout before it or the norm after it."""
+        if self.norm_first:
+            y, x = plus_and_norm(self.norm2, self.dropout1, self._attended(self.norm1(x), *own), x)
+            return plus(self.dropout2, self._fed_forward(y), x)
+        x, _ = plus_and_norm(self.norm1, self.dropout1, self._attended(x, *own), x)
+        return plus_and_norm(self.norm2, self.dropout2, self._fed_forward(x), x)[0]
+
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        return self.dropout1(self._attended(x, attn_mask, key_padding_mask, is_causal))
+
+    def _attended(self, x, attn_mask, key_padding_mask, is_causal):
         x, _ = self.self_attn(
             x,
             x,
@@ -102,10 +118,13 @@ class TransformerEncoderLayer(Module):
             need_weights=False,
             is_causal=is_causal,
         )
-        return self.dropout1(x)
+        return x
 
     def _ff_block(self, x):
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self.dropout2(self._fed_forward(x))
+
+    def _fed_forward(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerDecoderLayer(Module):
@@ -158,6 +177,8 @@ class TransformerDecoderLayer(Module):
         x = tgt
         own = tgt_mask, tgt_key_padding_mask, tgt_is_causal
         other = memory, memory_mask, memory_key_padding_mask, memory_is_causal
+        if type(self) is TransformerDecoderLayer and fusible(x):
+            return self._fused(x, own, other)
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), *own)
             x = x + self._mha_block(self.norm2(x), *other)
@@ -166,7 +187,20 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, *other))
         return self.norm3(x + self._ff_block(x))
 
+    def _fused(self, x, own, other):
+        """``forward`` with each residual sum in one op with the dropout before it or the norm after it."""
+        if self.norm_first:
+            y, x = plus_and_norm(self.norm2, self.dropout1, self._attended(self.norm1(x), *own), x)
+            y, x = plus_and_norm(self.norm3, self.dropout2, self._attended_to(y, *other), x)
+            return plus(self.dropout3, self._fed_forward(y), x)
+        x, _ = plus_and_norm(self.norm1, self.dropout1, self._attended(x, *own), x)
+        x, _ = plus_and_norm(self.norm2, self.dropout2, self._attended_to(x, *other), x)
+        return plus_and_norm(self.norm3, self.dropout3, self._fed_forward(x), x)[0]
+
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        return self.dropout1(self._attended(x, attn_mask, key_padding_mask, is_causal))
+
+    def _attended(self, x, attn_mask, key_padding_mask, is_causal):
         x, _ = self.self_attn(
             x,
             x,
@@ -176,9 +210,12 @@ class TransformerDecoderLayer(Module):
             is_causal=is_causal,
             need_weights=False,
         )
-        return self.dropout1(x)
+        return x
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        return self.dropout2(self._attended_to(x, mem, attn_mask, key_padding_mask, is_causal))
+
+    def _attended_to(self, x, mem, attn_mask, key_padding_mask, is_causal):
         x, _ = self.multihead_attn(
             x,
             mem,
@@ -188,10 +225,13 @@ class TransformerDecoderLayer(Module):
             is_causal=is_causal,
             need_weights=False,
         )
-        return self.dropout2(x)
+        return x
 
     def _ff_block(self, x):
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self.dropout3(self._fed_forward(x))
+
+    def _fed_forward(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoder(Module):
