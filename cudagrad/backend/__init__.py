@@ -67,6 +67,18 @@ def first_order(op, rule, array_class):
     return rule if owner is None else owner.first_order(op, rule)
 
 
+def writing(op, array_class):
+    """The function that writes what ``op`` makes of arrays into the first, by its ufunc or by a device's kernel.
+
+    It raises TypeError or ValueError where it cannot, before anything is written.
+    """
+    owner = _OWNERS.get(array_class)
+    if owner is not None:
+        return owner.writing(op)
+    ufunc = getattr(np, op.ufunc)
+    return lambda *arrays: ufunc(*arrays, out=arrays[0])
+
+
 def _widened(run):
     """Compute float16 and bfloat16 in float32 and round the outputs once."""
 

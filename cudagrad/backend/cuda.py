@@ -13,8 +13,8 @@ from . import adopt
 from .device import device
 from .gpus import Gpus
 from .kernels import nvrtc
-from .kernels.adapters import FIRST_ORDER, FORWARD
-from .kernels.dispatch import with_kernel
+from .kernels.adapters import FIRST_ORDER, FORWARD, WRITES
+from .kernels.dispatch import with_kernel, writer
 from .kernels.header import entries, stamp
 from .kernels.packed import Launcher
 from .pool import Watch
@@ -170,6 +170,11 @@ def text_module():
 def forward(op, text):
     """The function that runs ``op`` on CuPy arrays: its kernel where there is one."""
     return _across(with_kernel(FORWARD, op, text, cupy(), run))
+
+
+def writing(op):
+    """The function that writes what ``op`` makes of CuPy arrays into the first."""
+    return writer(WRITES, op, cupy(), run)
 
 
 def first_order(op, rule):

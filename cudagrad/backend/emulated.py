@@ -7,8 +7,8 @@ import numpy as np
 
 from . import adopt, emulator
 from .device import device
-from .kernels.adapters import FIRST_ORDER, FORWARD
-from .kernels.dispatch import with_kernel
+from .kernels.adapters import FIRST_ORDER, FORWARD, WRITES
+from .kernels.dispatch import with_kernel, writer
 from .kernels.header import entries
 from .kernels.launch import complete
 
@@ -136,6 +136,11 @@ def forward(op, text):
     if op.name in TRAVELS:
         return text
     return _across(with_kernel(FORWARD, op, text, np, run))
+
+
+def writing(op):
+    """The function that writes what ``op`` makes of arrays of the device into the first."""
+    return _across(writer(WRITES, op, np, run))
 
 
 def first_order(op, rule):

@@ -27,7 +27,7 @@ def inplace(function, name):
         check_writable(self, name)
         if args:
             check_apart(self, args)
-        if ufunc is not None and not kwargs and _written_by(ufunc, self, args):
+        if ufunc is not None and not kwargs and _written_by(op, self, args):
             return self
         if not MODE.grad or self.array.dtype.kind in "biu":
             return write(self, function(self, *args, **kwargs), name)
@@ -44,13 +44,10 @@ def inplace(function, name):
     return method
 
 
-def _written_by(ufunc, x, args):
-    """Write ``ufunc(x, *args)`` straight into ``x``, where that is all there is to do: no history, no cast, no resize.
-
-    Only with NumPy, which copes with operands that overlap.
-    """
+def _written_by(op, x, args):
+    """Write ``op(x, *args)`` straight into ``x``, where that is all there is to do: no history, no cast, no resize."""
     array = x.array
-    if array.__class__ is not np.ndarray or (MODE.grad and (x.node is not None or x.link is not None)):
+    if MODE.grad and (x.node is not None or x.link is not None):
         return False
     given = [array]
     for y in args:
@@ -60,14 +57,15 @@ def _written_by(ufunc, x, args):
         if (
             a is None
             or a.dtype is not array.dtype
-            or a.__class__ is not np.ndarray
+            or a.__class__ is not array.__class__
+            or _overlapping(a, array)
             or (MODE.grad and y.node is not None)
         ):
             return False
         given.append(a)
     try:
         with np.errstate(all="ignore"):
-            getattr(np, ufunc)(*given, out=array)
+            op.writes[array.__class__](*given)
     except (TypeError, ValueError):  # before anything was written; the general path says why
         return False
     bump(x)
@@ -75,6 +73,13 @@ def _written_by(ufunc, x, args):
 
 
 _NUMBERS = {bool, int, float}
+
+
+def _overlapping(a, array):
+    """Whether ``a`` is another part of the memory of ``array``: NumPy copes with that, no kernel does."""
+    if a is array or a.__class__ is np.ndarray:
+        return False
+    return (a if a.base is None else a.base) is (array if array.base is None else array.base)
 
 
 def _keep_values(k, before):

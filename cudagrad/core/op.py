@@ -3,7 +3,7 @@
 import functools
 import types
 
-from ..backend import first_order, implementation
+from ..backend import first_order, implementation, writing
 from .modes import SPACE
 
 TABLE = {}  # name -> Op: every op there is
@@ -35,7 +35,7 @@ def op(**declared):
     floating    integer tensors become the default floating dtype first
     wide        float16 and bfloat16 are computed in float32 and rounded once
     view        the output shares the input's memory
-    inline      the forward as an infix expression over the tensors' names, for the hottest ops
+    inline      the forward on NumPy arrays as an infix expression over the tensors' names, for the hottest ops
     ufunc       the NumPy ufunc that does what the forward does, for writing into the first tensor's own memory
     outputs     the count of outputs of an op that has several (the formula's ``g`` is then a list), or their names,
                 by which formulas may ask for one as for ``out``
@@ -50,7 +50,7 @@ def op(**declared):
     return declare
 
 
-_CALL_NAMES = {"d", "t", "out", "lifted", "arrays"}  # the locals of generated code, which no parameter may hide
+_CALL_NAMES = {"d", "t", "out", "lifted", "arrays", "kind"}  # the locals of generated code, which no parameter may hide
 _RULE_NAMES = {"k", "g", "heap", "m", "e", "after", "saved", "needs", "s", "nodes", "ds"}
 
 
@@ -106,6 +106,7 @@ class Op:
         self.impl = ByClass(functools.partial(implementation, self))
         self.fused_impl = ByClass(functools.partial(first_order, self, fused))
         self.adds_impl = ByClass(functools.partial(first_order, self, adds))
+        self.writes = ByClass(functools.partial(writing, self))
         self.call = self._stub("call", self.name)
         self.raw = self._stub("raw", self.name) if prepare else self.call
         self.bare = self._stub("bare", self.name)

@@ -199,4 +199,4 @@ def keep(d, like):
 SPACE.update(
     lift=lift, not_tensor=not_tensor, blame=blame, elsewhere=elsewhere, promote=promote, promote_all=promote_all
 )
-SPACE.update(to_float=to_float, mixed=mixed, keep=keep, INEXACT=INEXACT)
+SPACE.update(to_float=to_float, mixed=mixed, keep=keep, INEXACT=INEXACT, ndarray=np.ndarray)

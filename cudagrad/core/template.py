@@ -205,10 +205,13 @@ def _compute(op):
     given = "*arrays" if op.variadic else ", ".join(f"a_{t}" for t in op.tensors)
     outputs = ", ".join(["d", *(f"e_{e}" for e in op.extras)])
     if op.inline:
-        value = _rename(op.inline, op.tensors)
+        infix = _rename(op.inline, op.tensors)
+        infix = f"({infix})" if " if " in infix else infix
+        value = f"{infix} if kind is ndarray else impl_{op.name}[kind]({given}{options})"
     else:
         value = f"impl_{op.name}[{first}.__class__]({given}{options})"
     return [
+        *([f"kind = {first}.__class__"] if op.inline else []),
         "try:",
         f"    {outputs} = {value}",
         "except Exception as error:",
@@ -223,8 +226,9 @@ def _rename(text, tensors):
 def _result(op):
     """One output: its tensor, and the node where an input wants a gradient."""
     first = "arrays[0]" if op.variadic else f"a_{op.tensors[0]}"
+    kind = "kind" if op.inline else f"{first}.__class__"
     lines = [
-        f"if d.__class__ is not {first}.__class__:",
+        f"if d.__class__ is not {kind}:",
         f"    d = keep(d, {first})",
         "t = blank()",
         "t.array = d",

@@ -1,7 +1,7 @@
 """Activations: pointwise functions with one bend or more."""
 
 from ..core.op import TABLE, op
-from .blocks import blocked, in_blocks
+from .blocks import at_once, blocked, in_blocks
 from .checks import refuse
 from .outputs import inplace_form, takes_inplace
 
@@ -41,13 +41,13 @@ def relu(xp, x):
 relu_ = inplace_form(TABLE["relu"].call)
 
 
-def _leaky(m, g, positive, slope):
-    """g where ``positive``, slope * g elsewhere."""
-    return m.only(g, positive) + m.only(g, ~positive) * slope
+def _leaky_relu_back(m, g, x, negative_slope):
+    positive = x > 0
+    return m.only(g, positive) + m.only(g, ~positive) * negative_slope
 
 
 @takes_inplace
-@op(x=lambda m, g, x, negative_slope: _leaky(m, g, x > 0, negative_slope), wide=True)
+@op(x=_leaky_relu_back, fused=at_once(_leaky_relu_back), wide=True)
 def leaky_relu(xp, x, *, negative_slope=0.01):
     """x where x > 0, else negative_slope * x.
 

@@ -4,7 +4,7 @@ import math
 
 from ..backend import xp_of
 from ..core.op import op
-from .blocks import numbers
+from .blocks import at_once, numbers
 from .checks import not_implemented
 from .masks import complex_valued
 
@@ -72,7 +72,11 @@ def log1p(xp, x):
     return xp.log1p(x)
 
 
-@op(x=lambda g, out: (g - g * out) * out, floating=True, wide=True)  # no Python number, as in tanh
+def _sigmoid_back(g, out):
+    return (g - g * out) * out  # no Python number, as in tanh
+
+
+@op(x=_sigmoid_back, fused=at_once(_sigmoid_back), floating=True, wide=True)
 def sigmoid(xp, x):
     """1 / (1 + e^-x)."""
     d = xp.exp(-x)  # infinite for very negative x, which gives the 0 it should
@@ -212,8 +216,11 @@ def cosh(xp, x):
     return xp.cosh(x)
 
 
-# g - g*out*out: without a Python number the arrays of a small tensor cost half (core.md 4.7).
-@op(x=lambda g, out: g - g * out * out, floating=True)
+def _tanh_back(g, out):
+    return g - g * out * out  # without a Python number the arrays of a small tensor cost half (core.md 4.7)
+
+
+@op(x=_tanh_back, fused=at_once(_tanh_back), floating=True)
 def tanh(xp, x):
     """The hyperbolic tangent."""
     return xp.tanh(x)

@@ -12,6 +12,7 @@ from ..backend.kernels.launch import Unfit, planned
 from ..backend.kernels.path import kernels_path
 
 DTYPES = {"float32": np.dtype("f4"), "float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+FORMULA = "y0 = gelu(x0 + x1) + x2"  # an example, for the entry that takes any
 PRODUCTS = {f"linear_{part}.cu" for part in ("float", "tensor", "rows", "total", "backward")}
 PROCESSORS = 132  # of an H200, for launches that depend on it
 
@@ -39,8 +40,13 @@ def variant(file, name, dtype, columns, rows=64, processors=PROCESSORS, apart=1,
         sizes |= {"Z": 1, "X": 2, "M": 16, "N": many, "P": 16, "Q": columns, "R": columns, "S": many, "D": columns}
     types = {"A": sums, **{c: np.dtype(width) for c, width in SCALARS.items()}}
     given = {p.name: 1 for p in entry.parameters if not p.pointer and p.name not in sizes}
+    given |= {name: rows * columns for name in ("n", "units") if name in given}
+    given |= {p.name: bytes(SCALARS["Layout"].itemsize) for p in entry.parameters if p.type == "Layout"}
+    given |= dict.fromkeys(entry.texts, FORMULA)
     for p in entry.parameters:
-        if p.pointer and not (p.name in without or "Q" in p.dims and "Q" in entry.where):  # that the letters decide
+        if p.type == "void":
+            given[p.name] = np.empty(rows * columns, dtype) if p.name in FORMULA else None
+        elif p.pointer and not (p.name in without or "Q" in p.dims and "Q" in entry.where):  # that the letters decide
             given[p.name] = np.empty([sizes[d] for d in p.dims], types.get(p.type, dtype))
     pending = tuple(p.name for p in entry.arrays if not p.nullable and p.name not in given)
     return planned(entry, given, lambda array: 0, processors, pending)

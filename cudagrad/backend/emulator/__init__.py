@@ -229,9 +229,15 @@ def _argument(a, parameter, value):
     if value is None:
         a.role = MISSING
     elif parameter.pointer:
-        a.host, a.bytes = address(value), value.nbytes
-        a.role = INPUT if parameter.const else IN_PLACE if parameter.in_place else OUTPUT
+        a.host, a.bytes = address(value), _extent(value)
+        gaps = a.bytes != value.nbytes  # what lies between an output's elements stays
+        a.role = INPUT if parameter.const else IN_PLACE if parameter.in_place or gaps else OUTPUT
     else:
         value = np.array(value)
         a.host, a.bytes, a.role = address(value), value.nbytes, SCALAR
     return value
+
+
+def _extent(array):
+    """The bytes from an array's first element to its last, strides being positive."""
+    return array.itemsize + sum((n - 1) * step for n, step in zip(array.shape, array.strides)) if array.size else 0

@@ -28,6 +28,24 @@ def with_kernel(table, op, text, xp, run):
     return served
 
 
+def writer(table, op, xp, run):
+    """The function that writes what ``op`` makes of arrays into the first, by the kernel of ``table``.
+
+    Raises      ValueError where there is none for them; nothing is written then
+    """
+    kernel = table.get(op.name)
+
+    def write(*arrays):
+        try:
+            if kernel is None:
+                raise Rather(f"{op.name}: no kernel writes in place")
+            kernel(_noted(op, run), xp, *arrays)
+        except Unfit as reason:
+            raise ValueError(str(reason)) from None
+
+    return write
+
+
 class _Notes(threading.local):
     list = None
 

@@ -8,12 +8,14 @@ import re
 
 import numpy as np
 
+from .layout import LAYOUT
 from .path import kernels_path
 
-FIELDS = ("math", "source", "shapes", "where", "launch", "bytes", "flops", "limits", "used by")
-OPTIONAL = {"where"}
+FIELDS = ("math", "source", "texts", "shapes", "where", "launch", "bytes", "flops", "limits", "used by")
+OPTIONAL = {"texts", "where"}
 SCALARS = {"int": "i4", "unsigned": "u4", "long long": "i8", "unsigned long long": "u8", "float": "f4", "double": "f8"}
-SCALARS |= {"bool": "?"}
+SCALARS |= {"bool": "?", "Layout": LAYOUT}
+ANY = ("*",)  # the dims of an array of any shape and strides
 SPELLINGS = {"CG_T": "T", "CG_W": "W", "CG_A": "A", "unsigned int": "unsigned", "half": "__half"}  # of one C type
 
 _HEADER = re.compile(r"/\*\n(\w+)  +(.+?)\n\n(.*?)\*/\n(.*?)\{", re.S)
@@ -63,6 +65,11 @@ class Entry:
     def arrays(self):
         """The parameters that are arrays."""
         return tuple(p for p in self.parameters if p.pointer)
+
+    @functools.cached_property
+    def texts(self):
+        """The names of the source's macros that are texts of the launch: ``formula`` for CG_FORMULA."""
+        return tuple(name.lower() for name in re.findall(r"CG_(\w+)", self.fields.get("texts", "")))
 
     @functools.cached_property
     def deciding(self):

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from .header import SCALARS, ctype, entries, value
+from .header import ANY, SCALARS, ctype, entries, value
 
 MOST_THREADS, MOST_IN_BLOCK, MOST_IN_GRID = 1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535)
 MOST_SHARED = 227 << 10  # bytes a block may ask for on the largest architecture
@@ -80,6 +80,7 @@ def planned(entry, given, address, processors, pending=()):
     aligned = all(a is None or address(a) % 16 == 0 for _, a in arrays)
     seen = tuple(None if a is None else (a.shape, a.dtype, a.flags.c_contiguous) for _, a in arrays)
     key = entry, processors, aligned, seen, tuple(given.get(n) for n in entry.deciding), tuple(given), pending
+    key += tuple(given.get(n) for n in entry.texts)
     sized = _SIZED.get(key)
     if sized is None:
         sized = _sized(entry, given, aligned, processors, pending)
@@ -98,7 +99,7 @@ _SIZED = {}  # what a launch is but for its arguments' values: 20 times the work
 
 def _sized(entry, given, aligned, processors, pending):
     """(macros, grid, block, shared, letters, types) of a launch."""
-    unknown = set(given) - {p.name for p in entry.parameters}
+    unknown = set(given) - {p.name for p in entry.parameters} - set(entry.texts)
     if unknown:
         raise TypeError(f"{entry.name}: has no argument {', '.join(sorted(unknown))}")
     letters, types = {"processors": processors, "aligned": aligned}, {}
@@ -107,7 +108,10 @@ def _sized(entry, given, aligned, processors, pending):
             _bind(entry, p, given, letters, types)
         if p.nullable:
             letters[p.name] = int(p.name in pending or given.get(p.name) is not None)
+    if any(types[p.name] == np.dtype("f8") for p in entry.arrays if p.name in types):
+        types.setdefault("A", np.dtype("f8"))
     _accumulator(types)
+    letters.update({"size_" + p.name: 0 for p in entry.arrays if p.type == "void"})
     for letter, dtype in types.items():
         letters["size_" + letter], letters["dtype_" + letter] = dtype.itemsize, dtype
     for n in entry.deciding:
@@ -121,6 +125,12 @@ def _sized(entry, given, aligned, processors, pending):
     _check_geometry(entry, grid, block, shared, letters)
     macros = [("CG_" + letter, ctype(types.get(letter, np.dtype("f4")))) for letter in TYPE_LETTERS]
     macros += [("CG_" + letter, str(int(letters[letter]))) for letter in entry.where if letter in SEEN]
+    macros += [
+        ("CG_" + p.name.upper(), ctype(types[p.name]) if p.name in types else "void")
+        for p in entry.arrays
+        if p.type == "void"
+    ]
+    macros += [("CG_" + name.upper(), given[name]) for name in entry.texts]
     return tuple(macros), grid, block, shared, letters, types
 
 
@@ -162,15 +172,17 @@ def _bind(entry, p, given, letters, types):
         if not p.nullable:
             raise TypeError(f"{entry.name}: argument {p.name} is missing")
         return
-    if not array.flags.c_contiguous:
+    if p.dims != ANY and not array.flags.c_contiguous:
         raise ValueError(f"{entry.name}: argument {p.name} must be C-contiguous; its strides are {array.strides}")
-    if len(p.type) == 1:
+    if len(p.type) == 1 or p.type == "void":
         if ctype(array.dtype) is None:
             raise Unfit(f"{entry.name}: no kernel computes with {array.dtype}, which argument {p.name} is")
-        if types.setdefault(p.type, array.dtype) != array.dtype:
+        if types.setdefault(p.name if p.type == "void" else p.type, array.dtype) != array.dtype:
             raise TypeError(f"{entry.name}: argument {p.name} is {array.dtype}, where {p.type} is {types[p.type]}")
     elif ctype(array.dtype) != p.type:
         raise TypeError(f"{entry.name}: argument {p.name} is {array.dtype}, and must be {p.type}")
+    if p.dims == ANY:
+        return
     if len(array.shape) != len(p.dims):
         raise ValueError(f"{entry.name}: argument {p.name} has shape {array.shape}, and must be [{','.join(p.dims)}]")
     for dim, n in zip(p.dims, array.shape):
@@ -196,6 +208,8 @@ def _number(entry, p, given, letters, types):
     if number is None:
         raise TypeError(f"{entry.name}: argument {p.name} is missing")
     kind = types[p.type] if len(p.type) == 1 else _WIDTHS[p.type]
+    if kind.names:  # a struct, as the bytes that it is
+        return np.frombuffer(number, kind)[0]
     limits = _LIMITS.get(kind)
     if limits and int(number) != number:
         raise ValueError(f"{entry.name}: argument {p.name} = {number} is not whole, and {p.type} is")

@@ -7,8 +7,10 @@ plan at once; when the driver returns it has read it.
 """
 
 import ctypes
+import itertools
 import struct
 
+from .header import ANY
 from .launch import complete, planned
 
 CONFIG = struct.Struct("=7I4xQQI4x")  # CUlaunchConfig: grid, block, shared; stream, attributes, their count
@@ -37,6 +39,7 @@ class Launcher:
     def __init__(self, entry, names, device):
         self.entry, self.names, self.device = entry, names, device
         self.given = [p for p in entry.parameters if p.name in names]
+        self.deciding = [n for n in (*entry.deciding, *entry.texts) if n in names]
         self.plans, self.letters, self.made = {}, {}, set()
         self.call = self._compiled()
 
@@ -53,7 +56,7 @@ class Launcher:
 
         Of an argument x, ``v_x`` is the value, ``p_x`` the address, ``s_x`` the shape, ``d_x`` the dtype.
         """
-        key = ["here", *("v_" + n for n in self.entry.deciding if n in self.names)]
+        key = ["here", *("v_" + n for n in self.deciding)]
         lines = [f"def call(given, {', '.join('v_' + n for n in self.names)}):", "    here = index()", "    try:"]
         pointers, of = [], None
         for p in self._arrays():
@@ -99,9 +102,9 @@ class Launcher:
             f"p_{p.name} = v_{p.name}{self.device.ADDRESS}",
             f"s_{p.name} = v_{p.name}.shape",
             f"d_{p.name} = v_{p.name}.dtype",
-            f"if not v_{p.name}{self.device.CONTIGUOUS}:",
-            "    raise AttributeError",
         ]
+        if p.dims != ANY:
+            take += [f"if not v_{p.name}{self.device.CONTIGUOUS}:", "    raise AttributeError"]
         if not p.nullable:
             return ["        " + line for line in take]
         none = [f"if v_{p.name} is None:", f"    p_{p.name} = 0", f"    s_{p.name} = d_{p.name} = None", "else:"]
@@ -130,7 +133,7 @@ class Launcher:
 
     def _keys(self, given, here):
         """The keys under which ``call`` looks for the letters of the arrays that are given, and for the plan."""
-        key = [here, *(given[n] for n in self.entry.deciding if n in self.names)]
+        key = [here, *(given[n] for n in self.deciding)]
         letters, address = None, 0
         for p in self._arrays():
             if p.name in self.made and letters is None:
@@ -145,18 +148,25 @@ class Launcher:
         values = dict(zip((p.name for p in self.entry.parameters), found.arguments))
         dynamic = [*self._arrays(), *self._numbers()]
         rest = [p for p in self.entry.parameters if p.name not in self.names]
-        widths = "".join("Q" if p.pointer else FORMATS[values[p.name].dtype.str[1:]] for p in dynamic)
+        formats = ["Q" if p.pointer else _format(values[p.name].dtype) for p in dynamic]
         constants = b"".join(bytes(8) if p.pointer else values[p.name].tobytes().ljust(8, b"\0") for p in rest)
-        order = [p.name for p in (*dynamic, *rest)]
+        sizes = [struct.calcsize("=" + width) for width in formats] + [8] * len(rest)
+        places = dict(zip((p.name for p in (*dynamic, *rest)), itertools.accumulate(sizes, initial=0)))
         head = CONFIG.pack(*found.grid, *found.block, found.shared, 0, 0, 0)
-        free = Free(head, 8 * len(dynamic), constants, [order.index(p.name) for p in self.entry.parameters])
-        return free, struct.Struct("=QQI4x" + widths).pack_into, ctypes.c_void_p(self.device.function(found, here))
+        pack = struct.Struct("=QQI4x" + "".join(formats)).pack_into
+        free = Free(head, sum(sizes[: len(formats)]), constants, [places[p.name] for p in self.entry.parameters])
+        return free, pack, ctypes.c_void_p(self.device.function(found, here))
 
     def refuse(self, given):
         """TypeError or ValueError that names the argument which could not be packed."""
         planned(self.entry, given, self.device.address, self.device.processors(self.device.index()))
         numbers = ", ".join(f"{p.type} {p.name} = {given[p.name]!r}" for p in self._numbers())
         raise TypeError(f"{self.entry.name}: one of these numbers is not of its parameter's type: {numbers}") from None
+
+
+def _format(dtype):
+    """How a number is packed, or a struct, which is given as its bytes and fills a multiple of eight."""
+    return f"{dtype.itemsize}s" if dtype.names else FORMATS[dtype.str[1:]]
 
 
 class Free(list):
@@ -172,7 +182,7 @@ class Free(list):
         text[:start], text[start + self.dynamic :] = self.head, self.constants
         buffer = (ctypes.c_char * len(text)).from_buffer(text)
         address = ctypes.addressof(buffer)
-        pointers = (ctypes.c_void_p * len(self.places))(*(address + start + 8 * i for i in self.places))
+        pointers = (ctypes.c_void_p * len(self.places))(*(address + start + place for place in self.places))
         config, arguments = ctypes.c_void_p(address), ctypes.c_void_p(ctypes.addressof(pointers))
         arguments.owner = pointers, buffer
         return text, config, arguments

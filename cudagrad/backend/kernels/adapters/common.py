@@ -9,14 +9,15 @@ from ..launch import Unfit
 FLOATS = {np.dtype(name) for name in ("f2", "f4", "f8")}
 
 
-def _is_float(a):
+def is_float(a):
+    """Whether an array is of a floating dtype that kernels compute with."""
     return a.dtype in FLOATS or a.dtype.name == "bfloat16"
 
 
 def fits(name, *arrays):
     """Unfit where there is nothing to compute or a dtype no kernel is made for."""
     for a in arrays:
-        if a is not None and not _is_float(a):
+        if a is not None and not is_float(a):
             raise Unfit(f"{name}: no kernel computes with {a.dtype}")
         if a is not None and not a.size:
             raise Unfit(f"{name}: there are no elements")
