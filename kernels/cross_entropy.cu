@@ -15,11 +15,11 @@ shapes   x: T[N,C,S]   target: long long[N,S]   w: W[C] or null   total: A[1] or
 where    L = 1 if S > 1 else 0
          V = 16 // size_T if aligned and not L and (C * size_T % 16 == 0 or C >= 512) else 1
          D = ceil(C, V) + (1 if C % V else 0)
-         Q = min(power2(ceil(C, 16)), 32)
-         P = max(128 // Q, 32) if L else min(max(power2(ceil(D, 4)), 32), 1024)
+         Q = min(power2(ceil(C, 16)), 128 // size_A)
+         P = max(128 // Q, 32) if L else min(max(power2(ceil(D, 4)), 32), 4096 // size_A)
          R = Q if L else 4 if P == 32 else 1
          H = ceil(C, R) if L else ceil(D, P)
-         K = power2(H) if H <= (4 if V > 1 else 16) else 0
+         K = power2(H) if H <= (4 if V > 1 else 64 // size_A) else 0
          B = P * R
 launch   grid = N * ceil(S, P) if L else ceil(N, R)   block = (P, R)   shared = 0
 bytes    (1 + dx) * N * C * S * size_T + N * S * (8 + size_A) + w * C * size_W + total * size_A

@@ -129,6 +129,11 @@ def test_long_rows(shape, name):
     check(made(1, shape, DTYPES[name]), classes(shape), label_smoothing=0.1)
 
 
+@pytest.mark.parametrize("shape", [(1, 20001), (2, 300, 17)], ids=str)
+def test_long_lines_in_float64(shape):
+    check(made(1, shape, np.float64), classes(shape), roundings=16)  # of which the definition has half itself
+
+
 def test_the_longest_vocabulary():
     check(made(1, (1, 128256), DTYPES["bfloat16"]), classes((1, 128256)))
 
