@@ -42,7 +42,7 @@ def test_an_op_launches_its_kernels_with_the_headers_geometry(double):
     for got, wanted in ((y, expected), (x.grad, host[0].grad), (w.grad, host[1].grad)):
         assert got.is_cuda and np.allclose(got.detach().cpu().numpy(), wanted.detach().numpy(), atol=1e-5)
     names = [name for name, *_ in double.launched]
-    assert names == ["layer_norm_forward", "layer_norm_backward", "layer_norm_columns"]
+    assert names == ["layer_norm_forward", "layer_norm_backward", "column_sums"]
     assert double.launched[0][1:] == ((3, 1, 1), (32, 4, 1), 0, 0)
     assert double.launched[1][1] == (3, 1, 1)  # 9 rows, 4 a block; at most twice the 3 multiprocessors
 
