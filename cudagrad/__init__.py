@@ -54,6 +54,7 @@ _PARTS = {
 }
 _NAMES = {"save": "serialization", "load": "serialization", "autocast": "amp", "GradScaler": "amp"}
 _NAMES |= {"kernel": "autograd.kernel", "compile": "core.compiling", "is_autocast_enabled": "amp"}
+_NAMES |= {"OutOfMemoryError": "errors"}
 
 
 def __getattr__(name):

@@ -3,6 +3,10 @@
 import linecache
 
 
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """There is not so much memory on a device."""
+
+
 def text(first, *lines, site=None):
     """``first`` (PyTorch's words), then our own lines, then the user's line ``site = (code, lasti)``."""
     rows = [first, *(line for line in lines if line)]

@@ -228,6 +228,7 @@ class Driver:
 
     def __init__(self, cp):
         self.cupy, self.launch = cp, libcuda().cuLaunchKernelEx
+        self._current = cp.cuda.get_current_stream
         self.index = cp.cuda.runtime.getDevice if cp.cuda.runtime.getDeviceCount() > 1 else int
         self.functions = {}
 
@@ -238,7 +239,7 @@ class Driver:
 
     def stream(self):
         """The current stream, as a number."""
-        return self.cupy.cuda.get_current_stream().ptr
+        return self._current().ptr
 
     def processors(self, index):
         """The count of multiprocessors of a GPU."""

@@ -3,6 +3,8 @@
 import collections
 import threading
 
+from .. import errors
+
 
 class Watch:
     """The default pool of ``cp`` (CuPy), whose allocator looks at the figures after every allocation.
@@ -16,6 +18,7 @@ class Watch:
         self._kept = collections.deque()  # (event, memory) that a GPU may still be using
         self._malloc, self._used = self.pool.malloc, self.pool.used_bytes
         runtime = cp.cuda.runtime
+        self._free = runtime.memGetInfo
         self._index = runtime.getDevice if runtime.getDeviceCount() > 1 else int
         if cp.cuda.get_allocator() == self._malloc:
             cp.cuda.set_allocator(self.malloc)
@@ -24,10 +27,22 @@ class Watch:
         """A piece of the pool."""
         if self._kept:
             self._let_go()
-        block, index, used = self._malloc(size), self._index(), self._used()
+        try:
+            block = self._malloc(size)
+        except MemoryError as error:
+            raise self._exhausted(size) from error
+        index, used = self._index(), self._used()
         if used > self._peaks.get(index, (0, 0))[0]:
             self._note(index, used, 0)
         return block
+
+    def _exhausted(self, size):
+        free, total = self._free()
+        size, free, total = map(_spoken, (size, free, total))
+        used, held = map(_spoken, (self._used(), self.pool.total_bytes()))
+        first = f"CUDA out of memory. Tried to allocate {size}. GPU {self._index()} has a total capacity of {total} of "
+        own = f"of CuPy's pool of {held} tensors and arrays hold {used}"
+        return errors.OutOfMemoryError(errors.text(f"{first}which {free} is free.", own))
 
     def keep(self, event, memory):
         """Hold on to ``memory`` until ``event`` has happened."""
@@ -61,3 +76,7 @@ class Watch:
         """Give the free blocks of the current GPU back to the driver."""
         self.figures(self._index())
         self.pool.free_all_blocks()
+
+
+def _spoken(size):
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.2f} MiB"

@@ -23,6 +23,9 @@ def translate(op, error, arrays):
     given = [a for a in arrays if hasattr(a, "shape")]
     if isinstance(error, ValueError) and "broadcast" in str(error) and len(given) > 1:
         return _broadcast(op, given) or _told(op, error, given)
+    if isinstance(error, errors.OutOfMemoryError):
+        error.args = (errors.text(str(error), f"{op.name} {_came(given)}"),)
+        return error
     if isinstance(error, MemoryError):
         return RuntimeError(errors.text(f"{op.name}: not enough memory: {error}", _came(given)))
     return _told(op, error, given)

@@ -6,6 +6,7 @@ import importlib
 from ..backend import cuda as _cuda
 from ..backend.cuda import current_device, device_count, is_available
 from ..backend.device import device as _device
+from ..errors import OutOfMemoryError
 from ..ops.legacy import CUDA_TYPES
 from . import memory, random
 from .streams import (
@@ -25,6 +26,7 @@ from .streams import index_of as _index
 __all__ = [
     "Event",
     "ExternalStream",
+    "OutOfMemoryError",
     "Stream",
     "StreamContext",
     "can_device_access_peer",

@@ -56,7 +56,7 @@ def test_signatures_are_pytorchs():
     torch = pytest.importorskip("torch")
     for name in cg.cuda.__all__:
         ours, theirs = getattr(cg.cuda, name), getattr(torch.cuda, name, None)
-        if name.endswith("Tensor"):
+        if name.endswith(("Tensor", "Error")):
             continue
         assert theirs is not None, name
         names = [p.name for p in inspect.signature(theirs).parameters.values()]
@@ -107,6 +107,12 @@ def test_memory_is_counted_with_its_peak(double):
 def test_a_limit_of_memory_is_the_pools(double):
     cg.cuda.set_per_process_memory_fraction(0.5)
     assert double.pool.limit == (None, 0.5)
+    cg.cuda.set_per_process_memory_fraction(2.0**-20)
+    x = cg.zeros(1000, device="cuda")
+    first = "CUDA out of memory. Tried to allocate 0.01 MiB. GPU 0 has a total capacity of 8.00 GiB of which "
+    with pytest.raises(cg.OutOfMemoryError, match=first) as told:
+        x.repeat(2)
+    assert isinstance(told.value, RuntimeError) and "repeat got float32 (1000,)" in str(told.value)
     with pytest.raises(ValueError, match="Invalid fraction value: 2.0. Allowed range: 0~1"):
         cg.cuda.set_per_process_memory_fraction(2.0)
     with pytest.raises(TypeError, match="must be `float`"):

@@ -13,6 +13,10 @@ class CUDARuntimeError(RuntimeError):
     """What CuPy raises for an error of the driver."""
 
 
+class OutOfMemoryError(MemoryError):
+    """What CuPy's pool raises."""
+
+
 class Memory:
     """A piece of a GPU's memory, counted by its pool as long as it lives; ``host`` is the NumPy memory behind it."""
 
@@ -54,7 +58,10 @@ class Pool:
 
     def malloc(self, size):
         size, device_id = -(-size // 512) * 512, self._current()
-        used = self._used[device_id] = self._used.get(device_id, 0) + size
+        used = self._used.get(device_id, 0) + size
+        if self.limit is not None and used > self.limit[1] * PROPERTIES["totalGlobalMem"]:
+            raise OutOfMemoryError(size, used)
+        self._used[device_id] = used
         self._total[device_id] = max(self._total.get(device_id, 0), used)
         return size
 
