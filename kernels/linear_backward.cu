@@ -39,27 +39,3 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int k = 0; k < CG_V; ++k) sum[k] += of_row[row][k * 32 + threadIdx.x];
   store_pack(partial + (long long)blockIdx.y * N + j, sum);
 }
-
-/*
-linear_columns            add up the rows of partial sums, in a fixed order
-
-math     db[j] = sum_q partial[q,j]
-source   the second stage of linear_backward
-shapes   partial: A[Q,N]   db: T[N]
-launch   grid = ceil(N, 32)   block = (32, 8)   shared = 0
-bytes    Q * N * size_A + N * size_T
-flops    Q * N
-limits   1 <= Q and 1 <= N and N < 2**31 and Q < 2**31
-used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py column_sum
-*/
-extern "C" __global__ void __launch_bounds__(256) linear_columns(const A* partial, T* db, int Q, int N) {
-  __shared__ A of_row[8][32];
-  const int j = blockIdx.x * 32 + threadIdx.x;
-  A sum = 0;
-  for (int q = threadIdx.y; q < Q && j < N; q += 8) sum += partial[(long long)q * N + j];
-  of_row[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y || j >= N) return;
-  for (int row = 1; row < 8; ++row) sum += of_row[row][threadIdx.x];
-  db[j] = (T)sum;
-}

@@ -28,3 +28,26 @@ extern "C" __global__ void __launch_bounds__(256)
   const Ending ending(bias, y, pre, nullptr, N, act);
   ending.put(z * count + at, (int)(at % N), sum);
 }
+
+/*
+linear_ending             bias and activation of products that the library has made
+
+math     y[i,j] = f(pre[i,j]),  pre[i,j] = y[i,j] + bias[j],  f by its number in linear.cuh
+source   the ending of linear_float and linear_tensor
+shapes   y: T[M,N] in place   bias: T[N] or null   pre: T[M,N] or null
+where    V = 16 // size_T if aligned and N * size_T % 16 == 0 else 1
+launch   grid = ceil(M * N, 256 * V)   block = 256   shared = 0
+bytes    (2 + pre) * M * N * size_T
+flops    M * N
+limits   1 <= M and 1 <= N and M * N < 2**38 and N < 2**31
+used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py linear
+*/
+extern "C" __global__ void __launch_bounds__(256)
+    linear_ending(T* y, const T* bias, T* pre, long long M, int N, int act) {
+  const long long at = ((long long)blockIdx.x * 256 + threadIdx.x) * CG_V;
+  if (at >= M * N) return;
+  A v[CG_V];
+  load_pack(y + at, v);
+  const Ending ending(bias, y, pre, nullptr, N, act);
+  ending.put(at, (int)(at % N), v);
+}

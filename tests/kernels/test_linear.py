@@ -10,6 +10,7 @@ import cudagrad
 import cudagrad.config
 from cudagrad.backend import emulator
 from cudagrad.backend.kernels import nvrtc
+from cudagrad.backend.kernels.adapters.linear import ours
 from cudagrad.backend.kernels.header import entries
 from cudagrad.backend.kernels.path import kernels_path
 from cudagrad.core.tensor import wrap
@@ -232,24 +233,26 @@ def test_the_library_is_preferred_by_rule_and_by_setting(monkeypatch):
     (text,) = where(F.linear, many, w)
     assert text.code == "cudagrad/ops/affine.py linear" and "is the library's (CUDAGRAD_MATMUL=auto)" in text.why
     monkeypatch.setattr(cudagrad.config, "MATMUL", "library")
-    assert ran(F.linear, few, w)[-1] == "cudagrad/ops/affine.py linear"
+    assert ran(F.linear, few, w) == ["cudagrad/ops/affine.py linear"]
+    assert ran(F.linear_act, few, w, bias, "gelu") == ["linear_total.cu linear_ending"]
 
 
-def test_the_rule_weighs_sums_against_passes():
-    from cudagrad.backend.kernels.adapters.linear import prefer
-    from cudagrad.backend.kernels.launch import Rather
+@needs_compiler
+@pytest.mark.parametrize("name", [*DTYPES, "float64"])
+@pytest.mark.parametrize("act", ["relu", "gelu"])
+def test_a_product_of_the_library_ends_in_one_pass(act, name, monkeypatch):
+    monkeypatch.setattr(cudagrad.config, "MATMUL", "library")
+    for shape in ((20, 24, 32), (3, 5, 7)):
+        check(shape, DTYPES.get(name, np.dtype("f8")), act)
+    with emulator.settings(check=True):
+        check((20, 24, 32), DTYPES.get(name, np.dtype("f8")), act, askew)
 
-    def own(*given):
-        try:
-            prefer(*given)
-        except Rather:
-            return False
-        return True
 
-    cudagrad.config.MATMUL = "auto"
-    assert own(8192, 8192, 1024, 2, True, False) and not own(8192, 8192, 1025, 2, True, False)
-    assert not own(8192, 8192, 1024, 4, True, False) and not own(8192, 8192, 64, 4, False, False)
-    assert own(64, 512, 8192, 4, True, False) and own(8, 50000, 8192, 2, False, True)
+def test_the_rule_weighs_sums_against_passes(monkeypatch):
+    monkeypatch.setattr(cudagrad.config, "MATMUL", "auto")
+    assert ours(8192, 8192, 512, 2, True, False) and not ours(8192, 8192, 513, 2, True, False)
+    assert not ours(8192, 8192, 512, 4, True, False) and not ours(8192, 8192, 64, 4, False, False)
+    assert ours(64, 512, 8192, 4, True, False) and ours(8, 50000, 8192, 2, False, True)
 
 
 @needs_compiler

@@ -10,17 +10,17 @@ ACTS = {"none": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}  # as linear
 FEW = 16  # rows that linear_rows takes
 
 
-def prefer(m, n, c, itemsize, ending, few):
-    """Unless our own kernel is to make a product of [m,c] by [c,n], ``Rather``: the text's is the library's.
+def ours(m, n, c, itemsize, ending, few):
+    """Whether a kernel of ours is to make a product of [m,c] by [c,n], and not the library.
 
     ``config.MATMUL`` says "own" or "library", or "auto", which is ours where it is made of ``few`` rows, so that all is
-    in reading the other matrix once; or where an ``ending`` (bias, activation) spares passes over the result that cost
-    more than a tuned library gains: up to 10^9 operations, which launches outweigh, or short sums, of 2 KiB a row.
+    in reading the other matrix once; or where an ``ending`` (bias, activation) spares a pass over the result that costs
+    more than a tuned library gains: up to 10^9 operations, which launches outweigh, or short sums, of 1 KiB a row.
     Those two figures are an estimate from an H200's data sheet.
     """
-    spares = ending and (2 * m * n * c <= 1e9 or c * itemsize <= 2048)
-    if config.MATMUL == "library" or (config.MATMUL == "auto" and not (few or spares)):
-        raise Rather(f"a product of [{m},{c}] by [{c},{n}] is the library's (CUDAGRAD_MATMUL={config.MATMUL})")
+    if config.MATMUL != "auto":
+        return config.MATMUL == "own"
+    return few or (ending and (2 * m * n * c <= 1e9 or c * itemsize <= 1024))
 
 
 def _stored(xp, a):
@@ -37,7 +37,11 @@ def _product(run, xp, a, b, bias=None, act="none", keep=False):
     a, a_turned = _stored(xp, a)
     b, b_turned = _stored(xp, b)
     few = z == 1 and m <= FEW and b_turned and not a_turned
-    prefer(z * m, n, c, a.dtype.itemsize, bias is not None or act != "none", few)
+    ending = bias is not None or act != "none"
+    if not ours(z * m, n, c, a.dtype.itemsize, ending, few):
+        if not ending:
+            raise Rather(f"a product of [{m},{c}] by [{c},{n}] is the library's (CUDAGRAD_MATMUL={config.MATMUL})")
+        return _ended(run, xp, _of_library(xp, a, a_turned, b, b_turned), bias, act, keep)
     if a_turned and b_turned:
         a, a_turned = xp.ascontiguousarray(a.swapaxes(1, 2)), False
     y = xp.empty((z, m, n), a.dtype)
@@ -55,6 +59,21 @@ def _product(run, xp, a, b, bias=None, act="none", keep=False):
         ends = dict(bias=bias, y=y, pre=None if pre is None else pre.reshape(y.shape), act=ACTS[act])
         run("linear_total.cu", "linear_total", partial=partial.reshape(z, -1, m, n), **ends)
     return y, pre
+
+
+def _of_library(xp, a, a_turned, b, b_turned):
+    """a @ b of one batch by the library; of half types, which NumPy does not add up in float32, by way of that."""
+    a, b = a[0].T if a_turned else a[0], b[0].T if b_turned else b[0]
+    if xp.__name__ == "numpy" and a.dtype.itemsize == 2:
+        return a.astype("f4").dot(b.astype("f4")).astype(a.dtype)
+    return a.dot(b)
+
+
+def _ended(run, xp, y, bias, act, keep):
+    """What ``_product`` gives, of the product ``y``."""
+    pre = xp.empty(y.shape, y.dtype) if keep else None
+    run("linear_total.cu", "linear_ending", y=y, bias=bias, pre=pre, act=ACTS[act])
+    return y[None], pre
 
 
 def _parts(xp, a, m, n, *batch):
@@ -136,7 +155,7 @@ def _columns(run, xp, g, s, dz, act="none"):
     stored = lambda letters: xp.empty((letters["Q"], g.shape[1]), sums(g))  # noqa: E731
     made = run("linear_backward.cu", "linear_backward", g=g, s=s, dz=dz, partial=stored, act=ACTS[act])
     db = xp.empty(g.shape[1], g.dtype)
-    run("linear_backward.cu", "linear_columns", partial=made["partial"], db=db)
+    run("columns.cu", "column_sums", partial=made["partial"][None], out=db[None])
     return db
 
 
