@@ -11,7 +11,7 @@ from .launch import Rather
 from .layout import MOST_IN, MOST_NUMBERS, MOST_OUT, laid
 
 NAMES = [f"x{i}" for i in range(MOST_IN)], [f"y{i}" for i in range(MOST_OUT)]
-NUMBERS = struct.Struct(f"{MOST_NUMBERS}d")  # with which the kernel's layout begins
+NUMBERS, ZEROS = struct.Struct(f"{MOST_NUMBERS}d"), (0.0,) * MOST_NUMBERS  # with these the kernel's layout begins
 
 
 def compute(run, xp, formula, inputs, outputs, numbers=()):
@@ -25,7 +25,12 @@ def compute(run, xp, formula, inputs, outputs, numbers=()):
 
     Raises      Rather where arrays are too many, of other dtypes or shapes
     """
-    key = tuple([_seen(a) for a in inputs]), tuple([_seen(o) for o in outputs])
+    key = [len(inputs)]
+    for a in inputs:
+        key += a.shape, a.strides, a.dtype
+    for o in outputs:
+        key += (o,) if isinstance(o, np.dtype) else (o.shape, o.strides, o.dtype)
+    key = tuple(key)
     call = _CALLS.get(key)
     if call is None:
         if len(_CALLS) >= 4096:
@@ -33,16 +38,14 @@ def compute(run, xp, formula, inputs, outputs, numbers=()):
         call = _CALLS[key] = _call(inputs, outputs)
     outputs = [o if made is None else _empty(xp, *made) for o, made in zip(outputs, call.made)]
     if call.layout is not None:
-        numbers = NUMBERS.pack(*numbers, *call.zeros[len(numbers) :])
+        layout = call.layout
+        if numbers:
+            layout = NUMBERS.pack(*numbers, *ZEROS[len(numbers) :]) + layout[NUMBERS.size :]
         given = dict(zip(call.names, (*inputs, *outputs)))
-        run("elementwise.cu", "elementwise", **given, formula=formula, layout=numbers + call.layout, **call.counts)
+        run("elementwise.cu", "elementwise", **given, formula=formula, layout=layout, **call.counts)
     elif call.counts:
         _in_halves(run, xp, formula, call.shape, [_forward(xp, a) for a in inputs], outputs, numbers)
     return outputs
-
-
-def _seen(a):
-    return a if isinstance(a, np.dtype) else (a.shape, a.strides, a.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,11 +53,10 @@ class _Call:
     """What is the same for all calls with arrays of the same shapes, strides and dtypes."""
 
     shape: tuple
-    made: tuple  # for each output its shape and dtype, or None where it is given
+    made: tuple  # for each output the order of its axes, its shape and dtype; None where it is given
     names: tuple  # of the arrays as the kernel's arguments
-    layout: bytes | None  # None where there is more to do, or nothing
+    layout: bytes  # None where there is more to do, or nothing
     counts: dict  # empty where there are no elements
-    zeros: tuple = (0.0,) * MOST_NUMBERS
 
 
 _CALLS = {}

@@ -26,7 +26,7 @@ LAYOUT = np.dtype(
 def laid(shape, strides, inputs, width):
     """``(layout, units)`` of a launch over the elements of ``shape``; layout is None where it has to be cut in two.
 
-    ``layout`` is the bytes that follow the numbers in struct Layout; ``strides`` are each array's in elements, 0 where
+    ``layout`` is the bytes of struct Layout, its numbers 0; ``strides`` are each array's in elements, 0 where
     it broadcasts, the ``inputs`` inputs first; ``width`` the elements a pack.
     """
     dims = _merged(shape, strides)
@@ -71,7 +71,7 @@ def _struct(dims, inputs, packed, single):
         layout["size"][d], (layout["multiplier"][d], layout["shift"][d]) = size, _divisor(size)
         layout["stride"][d, :inputs] = steps[:inputs]
         layout["stride"][d, MOST_IN : MOST_IN + len(steps) - inputs] = steps[inputs:]
-    return layout.tobytes()[8 * MOST_NUMBERS :]
+    return layout.tobytes()
 
 
 def _divisor(size):

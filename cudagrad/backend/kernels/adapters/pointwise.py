@@ -15,10 +15,13 @@ def _forward(formula, *options, out=None):
     What comes out has the dtype of the last tensor, or that of ``out``.
     """
 
+    formula = f"y0 = {formula}"
+
     def serve(run, xp, *arrays, **given):
-        _only_floats(arrays[-1])
-        numbers = _numbers(given[name] for name in options)
-        return compute(run, xp, f"y0 = {formula}", arrays, (out or arrays[-1].dtype,), numbers)[0]
+        last = arrays[-1]
+        _only_floats(last)
+        numbers = _numbers([given[name] for name in options]) if options else ()
+        return compute(run, xp, formula, arrays, (out or last.dtype,), numbers)[0]
 
     return serve
 
@@ -30,7 +33,6 @@ def _only_floats(a):
 
 def _numbers(values):
     """Options as numbers a kernel takes; what else the op may be given, its own text judges."""
-    values = tuple(values)
     if any(v.__class__ is not float and (v.__class__ is not int or abs(v) > 2**53) for v in values):
         raise Rather(f"{values} are not all float, or int that a float can be")
     return values
@@ -99,7 +101,7 @@ def _clamp_tensor(run, xp, x, low=None, high=None):
 def _bounded(run, xp, x, names, low, high, arrays):
     formula = "x0" if low is None else f"largest(x0, {names[0]})"
     formula = formula if high is None else f"smallest({formula}, {names[1]})"
-    numbers = () if arrays else _numbers(0 if v is None else v for v in (low, high))
+    numbers = () if arrays else _numbers([0 if v is None else v for v in (low, high)])
     _only_floats(x)
     return compute(run, xp, f"y0 = {formula}", (x, *arrays), (x.dtype,), numbers)[0]
 
@@ -165,7 +167,7 @@ def _rule(formula):
 
     def serve(run, xp, *given):
         arrays = [v for v in given if isinstance(v, xp.ndarray)]
-        numbers = _numbers(v for v in given if v.__class__ in (bool, int, float, complex))
+        numbers = _numbers([v for v in given if v.__class__ in (bool, int, float, complex)])
         _only_floats(arrays[-1])
         return compute(run, xp, f"y0 = {formula}", arrays, (arrays[-1].dtype,), numbers)
 
