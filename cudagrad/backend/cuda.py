@@ -18,6 +18,7 @@ from .kernels.dispatch import with_kernel, writer
 from .kernels.header import entries, stamp
 from .kernels.packed import Launcher
 from .pool import Watch
+from .texts import Texts
 
 
 @functools.cache
@@ -38,17 +39,25 @@ def cupy():
     return cupy
 
 
+def cupyx():
+    """The module ``cupyx``."""
+    import cupyx
+
+    return cupyx
+
+
+TEXTS = None  # CuPy for the ops' texts, from the first use on
 WATCH = None  # of CuPy's memory pool, from the first use on
 GPUS = None  # where there are several
 
 
 def _begin(cupy):
     """Make the arrays of ``cupy`` known, and watch its pool."""
-    global WATCH, GPUS
-    adopt(cupy.ndarray, cupy, sys.modules[__name__])
-    WATCH, GPUS = Watch(cupy), None
+    global TEXTS, WATCH, GPUS
+    TEXTS, WATCH, GPUS = Texts(cupy, cupyx().errstate), Watch(cupy), None
+    adopt(cupy.ndarray, TEXTS, sys.modules[__name__])
     if cupy.cuda.runtime.getDeviceCount() > 1:
-        GPUS = Gpus(cupy)
+        GPUS = Gpus(TEXTS)
         for array_class, module in zip(GPUS.classes, GPUS.modules):
             adopt(array_class, module, sys.modules[__name__])
 
@@ -164,7 +173,8 @@ def from_device(array, target):
 
 def text_module():
     """The array module that the ops' texts compute with here."""
-    return cupy()
+    cupy()
+    return TEXTS
 
 
 def forward(op, text):
@@ -183,7 +193,7 @@ def first_order(op, rule):
         return _across(rule)
     if "xp" not in rule.__code__.co_varnames[:1]:
         return _across(with_kernel(FIRST_ORDER, op, rule, cupy(), run))
-    served = _across(with_kernel(FIRST_ORDER, op, functools.partial(rule, cupy()), cupy(), run))
+    served = _across(with_kernel(FIRST_ORDER, op, functools.partial(rule, TEXTS), cupy(), run))
     return lambda xp, *given: served(*given)
 
 

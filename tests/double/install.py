@@ -12,14 +12,15 @@ from .module import Double
 def installed(count=1):
     """Within, ``cudagrad.backend.cuda`` finds the double, with ``count`` GPUs, where it looks for CuPy."""
     double = Double(count)
-    before = cuda.cupy, cuda.libcuda, nvrtc.cubin, cuda.WATCH, cuda.GPUS
+    before = cuda.TEXTS, cuda.cupyx, cuda.cupy, cuda.libcuda, nvrtc.cubin, cuda.WATCH, cuda.GPUS
     cuda.cupy, cuda.libcuda, nvrtc.cubin = (lambda: double), (lambda: double.libcuda), double.libcuda.cubin
+    cuda.cupyx = lambda: double.cupyx
     forget()
     cuda._begin(double)
     try:
         yield double
     finally:
-        cuda.cupy, cuda.libcuda, nvrtc.cubin, cuda.WATCH, cuda.GPUS = before
+        cuda.TEXTS, cuda.cupyx, cuda.cupy, cuda.libcuda, nvrtc.cubin, cuda.WATCH, cuda.GPUS = before
         forget()
         for array_class in [c for c in ARRAYS if issubclass(c, double.ndarray)]:
             ARRAYS.pop(array_class), _OWNERS.pop(array_class)

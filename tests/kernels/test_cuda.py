@@ -255,6 +255,16 @@ def test_a_real_array_of_cupys_tells_what_a_launch_asks():
     assert array.dtype is np.dtype("f4") and array[1:].base is array and array.data.device_id == 0
 
 
+def test_what_has_no_inverse_is_refused_as_on_the_cpu(double):
+    """CuPy returns what cuSOLVER left, unless it is asked to raise."""
+    x = cg.zeros(2, 2, device="cuda")
+    for act in (cg.linalg.inv, cg.linalg.cholesky, lambda a: cg.linalg.solve(a, a)):
+        with pytest.raises(cg.linalg.LinAlgError):
+            act(x)
+    cupyx = pytest.importorskip("cupyx", reason="CuPy is not installed")
+    assert str(inspect.signature(cupyx.errstate)) == str(inspect.signature(double.cupyx.errstate))
+
+
 def test_without_a_driver_cuda_says_so_in_one_sentence():
     if cg.cuda.is_available():
         pytest.skip("there is a GPU here")
