@@ -43,7 +43,8 @@ used by  cudagrad/ops/residual.py bias_dropped_added
 */
 extern "C" __global__ void __launch_bounds__(256) bias_dropped_added(const T* x, const T* b, const T* residual, T* y,
                                                                      long long M, int C, unsigned limit, A scale,
-                                                                     unsigned long long seed, unsigned long long offset) {
+                                                                     unsigned long long seed,
+                                                                     unsigned long long offset) {
   const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * CG_V;
   if (i >= M) return;
   A v[CG_V], more[CG_V];

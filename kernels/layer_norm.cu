@@ -22,9 +22,9 @@ flops    (8 + residual) * N * C
 limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30 and residual == s
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
-extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x, const T* residual, const W* w, const W* b,
-                                                                       T* s, T* y, A* mean, A* rstd, int N, int C, A eps,
-                                                                       int centre) {
+extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x, const T* residual, const W* w,
+                                                                       const W* b, T* s, T* y, A* mean, A* rstd, int N,
+                                                                       int C, A eps, int centre) {
   const int i = blockIdx.x * blockDim.y + threadIdx.y;
   if (i >= N) return;  // a whole warp at once: only rows of one warp share a block
   const long long start = (long long)i * C;  // N*C may pass 2^31
@@ -59,8 +59,8 @@ extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x
   }
 }
 
-// Blocks that live on a multiprocessor at a time: two of four warps with a row each, whose threads may then have all the
-// registers there are, or 1024 threads of 64 registers.
+// Blocks that live on a multiprocessor at a time: two of four warps with a row each, whose threads may then have all
+// the registers there are, or 1024 threads of 64 registers.
 #define CG_LIVING (CG_L ? 2 : 1024 / CG_B)
 
 /*
@@ -75,10 +75,10 @@ source   the derivative of layer_norm_forward; x is its s where it has a residua
 shapes   g, x: T[N,C]   direct: T[N,C] or null   w: W[C] or null   mean: A[N] or null   rstd: A[N]   dx: T[N,C] or null
          partial: A[2,Q,C] or null
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
-         P = 32 if C * size_A <= (4096 if V > 1 else 2048) else min(power2(ceil(C, max(V, 4))), 1024)
-         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V * size_A <= (128 if P == 32 else 32 if V > 1 else 4 * size_A) else 0
+         L = C * size_A <= (4096 if V > 1 else 2048)
+         P = 32 if L else min(power2(ceil(C, max(V, 4))), 1024)
+         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V * size_A <= (128 if L else 32 if V > 1 else 4 * size_A) else 0
          E = direct
-         L = P == 32
          R = 4 if L else 1
          B = P * R
          Q = min(ceil(N, R), processors * (max(8 // K, 2) if L else 1024 // B if B < 512 else 2))
@@ -88,9 +88,10 @@ flops    16 * N * C
 limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
-extern "C" __global__ void __launch_bounds__(CG_B, CG_LIVING) layer_norm_backward(const T* g, const T* x, const T* direct,
-                                                                                   const W* w, const A* mean, const A* rstd,
-                                                                                   T* dx, A* partial, int N, int C) {
+extern "C" __global__ void __launch_bounds__(CG_B, CG_LIVING) layer_norm_backward(const T* g, const T* x,
+                                                                                   const T* direct, const W* w,
+                                                                                   const A* mean, const A* rstd, T* dx,
+                                                                                   A* partial, int N, int C) {
   A dw[CG_K ? CG_K : 1][CG_V] = {}, db[CG_K ? CG_K : 1][CG_V] = {};
 
   for (int i = blockIdx.x * blockDim.y + threadIdx.y; i < N; i += gridDim.x * blockDim.y) {
@@ -145,14 +146,13 @@ extern "C" __global__ void __launch_bounds__(CG_B, CG_LIVING) layer_norm_backwar
   A* db_at = dw_at + (long long)gridDim.x * C;
 #pragma unroll
   for (int p = 0; p < CG_K; ++p) {
-    const int j = Row::first(p);
     if constexpr (CG_L) {  // four walkers a block
       const int tile = p * 32 * CG_V;
       store_columns(dw[p], dw_at + tile, C - tile);
       store_columns(db[p], db_at + tile, C - tile);
-    } else if (j < C) {
-      store_pack(dw_at + j, dw[p]);
-      store_pack(db_at + j, db[p]);
+    } else {
+      store_sums(dw[p], dw_at, Row::first(p), C);
+      store_sums(db[p], db_at, Row::first(p), C);
     }
   }
 }
@@ -160,8 +160,8 @@ extern "C" __global__ void __launch_bounds__(CG_B, CG_LIVING) layer_norm_backwar
 /*
 layer_norm_sums           gradients by w and b of rows too long for registers: the sums over each block's rows
 
-math     partial[0,q,j] = sum_i g[i,j] * (x[i,j] - mean[i]) * rstd[i],  partial[1,q,j] = sum_i g[i,j],  over i = 8 q + y,
-         8 q + y + 8 Q, ... for y = 0 to 7
+math     partial[0,q,j] = sum_i g[i,j] * (x[i,j] - mean[i]) * rstd[i],  partial[1,q,j] = sum_i g[i,j],  over the rows
+         i = 8 q + y, 8 q + y + 8 Q, ... for y = 0 to 7
 source   the derivative of layer_norm_forward
 shapes   g, x: T[N,C]   mean: A[N] or null   rstd: A[N]   partial: A[2,Q,C]
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1

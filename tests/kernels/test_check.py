@@ -304,10 +304,6 @@ def test_our_kernels_move_no_sector_in_vain(dtype, columns):
         all_kernels((9, columns), dtype)
     assert {entry for entry, *_ in found.lines} >= {"layer_norm_forward", "layer_norm_backward", "softmax_forward"}
     wasteful = {line: found.ratio(*line) for line in found.lines if found.ratio(*line) > 1.01}
-    # sums of 8 halves a lane are 32 bytes in two stores; they are 1 in 300 of what this kernel moves at full size
-    for text in ("store_pack(dw_at", "store_pack(db_at"):
-        partial = f"layer_norm.cu:{line_of(kernels_path() / 'layer_norm.cu', text)}"
-        assert wasteful.pop(("layer_norm_backward", partial, "store"), 2) == 2
     assert not wasteful
 
 
@@ -317,7 +313,7 @@ def test_the_bytes_of_a_header_are_the_bytes_that_move(monkeypatch):
 
     def noting(plan, extra=()):
         absent = {p.name for p, a in zip(plan.entry.parameters, plan.arguments) if p.pointer and a is None}
-        known = absent <= set(plan.entry.launch["bytes"].co_names)
+        known = absent <= {name.removeprefix("size_") for name in plan.entry.launch["bytes"].co_names}
         stated.setdefault(plan.entry.name, []).append(plan.cost("bytes") if known else None)
         return run(plan, extra)
 
