@@ -18,7 +18,7 @@ from .kernels.dispatch import with_kernel, writer
 from .kernels.header import entries, stamp
 from .kernels.packed import Launcher
 from .pool import Watch
-from .texts import Texts
+from .texts import texts_of
 
 
 @functools.cache
@@ -54,7 +54,7 @@ GPUS = None  # where there are several
 def _begin(cupy):
     """Make the arrays of ``cupy`` known, and watch its pool."""
     global TEXTS, WATCH, GPUS
-    TEXTS, WATCH, GPUS = Texts(cupy, cupyx().errstate), Watch(cupy), None
+    TEXTS, WATCH, GPUS = texts_of(cupy, cupyx().errstate), Watch(cupy), None
     adopt(cupy.ndarray, TEXTS, sys.modules[__name__])
     if cupy.cuda.runtime.getDeviceCount() > 1:
         GPUS = Gpus(TEXTS)
