@@ -60,11 +60,11 @@ class Stubbed(cuda.Driver):
     """The driver's part without a driver: one GPU, the null stream, a function that is nowhere."""
 
     def __init__(self, library):
-        self.launch, self.index = library.cuLaunchKernelEx, int
+        self.launch, self.index = library.cuLaunchKernelEx, None
         self.null = type("Stream", (), {"ptr": 0})()
 
     def stream(self):
-        return self.null.ptr
+        return self.null
 
     def processors(self, index):
         return PROCESSORS

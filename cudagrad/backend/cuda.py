@@ -238,18 +238,14 @@ class Driver:
 
     def __init__(self, cp):
         self.cupy, self.launch = cp, libcuda().cuLaunchKernelEx
-        self._current = cp.cuda.get_current_stream
-        self.index = cp.cuda.runtime.getDevice if cp.cuda.runtime.getDeviceCount() > 1 else int
+        self.stream = cp.cuda.get_current_stream
+        self.index = cp.cuda.runtime.getDevice if cp.cuda.runtime.getDeviceCount() > 1 else None
         self.functions = {}
 
     @staticmethod
     def address(array):
         """Where an array's first element lies."""
         return array.data.ptr
-
-    def stream(self):
-        """The current stream, as a number."""
-        return self._current().ptr
 
     def processors(self, index):
         """The count of multiprocessors of a GPU."""

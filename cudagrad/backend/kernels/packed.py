@@ -32,8 +32,9 @@ class Launcher:
     """The launches of one entry with arguments of given names, on a device.
 
     ``device`` has ``ADDRESS`` and ``CONTIGUOUS``, the texts that ask an array for them, and ``address(array)``;
-    ``index()`` of the current GPU, ``processors(index)``, ``stream()``; ``function(plan, index)``, the driver's handle,
-    ``launch(config, function, arguments, extra)`` and ``failed(entry, status, again)``.
+    ``index()`` of the current GPU, or None in its place where there is one; ``processors(index)``; ``stream()``, CuPy's
+    current one; ``function(plan, index)``, the driver's handle; ``launch(config, function, arguments, extra)``, the
+    driver's, and ``failed(entry, status, again)`` for what it returns.
     """
 
     def __init__(self, entry, names, device):
@@ -57,7 +58,8 @@ class Launcher:
         Of an argument x, ``v_x`` is the value, ``p_x`` the address, ``s_x`` the shape, ``d_x`` the dtype.
         """
         key = ["here", *("v_" + n for n in self.deciding)]
-        lines = [f"def call(given, {', '.join('v_' + n for n in self.names)}):", "    here = index()", "    try:"]
+        here = "0" if self.device.index is None else "index()"
+        lines = [f"def call(given, {', '.join('v_' + n for n in self.names)}):", f"    here = {here}", "    try:"]
         pointers, of = [], None
         for p in self._arrays():
             if p.name in self.made:
@@ -78,7 +80,7 @@ class Launcher:
             "        at = free.another()",
             "    buffer, config, arguments = at",
             "    try:",
-            f"        pack(buffer, {STREAM}, stream(), 0, 0, {values})",
+            f"        pack(buffer, {STREAM}, stream().ptr, 0, 0, {values})",
             "    except Exception:",
             "        launcher.refuse(given)",
             "    status = launch(config, function, arguments, None)",
@@ -112,6 +114,9 @@ class Launcher:
 
     # ---- what is not known yet
 
+    def _here(self):
+        return 0 if self.device.index is None else self.device.index()
+
     def first(self, given):
         """The launch of a plan that is not known yet; what does not fit raises as ``launch.planned`` does."""
         made = {k for k, v in given.items() if callable(v)}
@@ -119,7 +124,7 @@ class Launcher:
             self.made |= made
             self.plans.clear(), self.letters.clear()
             self.call = self._compiled()
-        here, device = self.device.index(), self.device
+        here, device = self._here(), self.device
         found, given = complete(self.entry, given, device.address, device.processors(here))
         if found.empty:
             return given
@@ -159,7 +164,7 @@ class Launcher:
 
     def refuse(self, given):
         """TypeError or ValueError that names the argument which could not be packed."""
-        planned(self.entry, given, self.device.address, self.device.processors(self.device.index()))
+        planned(self.entry, given, self.device.address, self.device.processors(self._here()))
         numbers = ", ".join(f"{p.type} {p.name} = {given[p.name]!r}" for p in self._numbers())
         raise TypeError(f"{self.entry.name}: one of these numbers is not of its parameter's type: {numbers}") from None
 
