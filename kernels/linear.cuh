@@ -1,32 +1,23 @@
 // What the products of linear_*.cu share: the activations by their number, and where sums go.
 #pragma once
 
-#include "common.cuh"
+#include "pointwise.cuh"
 
 enum Activation { NONE, RELU, GELU, GELU_TANH, SILU };
 
-__device__ inline A normal(A z) { return (A)0.5 * (1 + erf(z * (A)0.70710678118654752440)); }  // distribution function
-
-__device__ inline A tanh_of(A z) { return tanh(z * ((A)0.79788456080286535588 + (A)0.03567740813636141 * z * z)); }
-
 __device__ inline A activated(A z, int act) {
-  if (act == RELU) return z < 0 ? 0 : z;  // a nan stays one
-  if (act == GELU) return z * normal(z);
-  if (act == GELU_TANH) return (A)0.5 * z * (1 + tanh_of(z));
-  return act == SILU ? z / (1 + exp(-z)) : z;
+  if (act == RELU) return largest(z, 0);
+  if (act == GELU) return gelu(z);
+  if (act == GELU_TANH) return gelu_tanh(z);
+  return act == SILU ? silu(z) : z;
 }
 
 // The derivative: of relu from its result, of the others from their argument.
 __device__ inline A slope(A s, int act) {
   if (act == RELU) return s != 0;
-  if (act == GELU) return normal(s) + s * ((A)0.39894228040143267794 * exp((A)-0.5 * s * s));
-  if (act == GELU_TANH) {
-    const A t = tanh_of(s), inner = (A)0.79788456080286535588 + (A)0.10703222440908423 * s * s;
-    return (A)0.5 * (1 + t) * (1 + (1 - t) * s * inner);
-  }
-  if (act != SILU) return 1;
-  const A q = 1 / (1 + exp(-s));
-  return q * (1 + s * (1 - q));
+  if (act == GELU) return gelu_slope(s);
+  if (act == GELU_TANH) return gelu_tanh_slope(s);
+  return act == SILU ? silu_slope(s) : 1;
 }
 
 // Where a product's sums go: to y, by way of bias and activation, and what that takes to pre; or, as parts of the sums,

@@ -117,9 +117,23 @@ def test_every_activation_with_and_without_bias(act):
 
 
 @needs_compiler
-def test_linear_act_in_float64():
-    check((66, 34, 130), np.dtype("f8"), "gelu")
-    check((3, 130, 33), np.dtype("f8"), "silu")
+@pytest.mark.parametrize("act", ACTS)
+def test_linear_act_in_float64(act):
+    check((66, 34, 130), np.dtype("f8"), act)
+    check((3, 130, 33), np.dtype("f8"), act)
+
+
+@needs_compiler
+def test_gradients_of_a_vector_and_of_a_bias_of_another_shape():
+    for weight, bias in (((8,), (1,)), ((8,), ()), ((4, 8), (1, 4)), ((4, 8), (1,))):
+        found = []
+        for device in ("cpu", "emulated"):
+            arrays = (made(1, (2, 3, 8), np.float64), made(2, weight, np.float64), made(3, bias, np.float64))
+            leaves = [wrap(np.array(a)).to(device).detach().requires_grad_() for a in arrays]
+            F.linear_act(*leaves, act="silu").sum().backward()
+            found.append([host(leaf.grad) for leaf in leaves])
+        for got, expected in zip(*found):
+            assert worst(got, expected) < 1e-14
 
 
 @needs_compiler

@@ -101,7 +101,7 @@ def _bias(xp, b, n, dtype):
     """A bias as [N]."""
     if b.dtype != dtype or math.prod(b.shape[:-1]) != 1 or b.size not in (1, n):
         raise Rather(f"linear: a bias {b.shape} of {b.dtype} is not one of {n} columns")
-    return xp.ascontiguousarray(xp.broadcast_to(b.reshape(-1), (n,)))
+    return xp.ascontiguousarray(b if b.shape == (n,) else xp.broadcast_to(b.reshape(-1), (n,)))
 
 
 def linear(run, xp, x, w, b=None):
@@ -167,19 +167,18 @@ def column_sum(run, xp, x):
 def _back(run, xp, m, g, s, x, w, b_shape, needs, act):
     """The gradients by x, w and b behind an activation ``act`` with ``s`` its result (relu) or argument."""
     fits("linear", g, x, w)
-    if w.ndim != 2 or (needs[2] and b_shape != w.shape[:1]):
-        raise Unfit("linear: the weight is a vector, or the bias is not one of the columns")
-    n, k = w.shape
-    g = xp.ascontiguousarray(like(g, s)).reshape(-1, n)
-    s = xp.ascontiguousarray(s).reshape(-1, n)
-    dz = xp.empty(g.shape, g.dtype)
+    matrix = w if w.ndim == 2 else w[None]
+    n, k = matrix.shape
+    if needs[2] and math.prod(b_shape) != n:
+        raise Rather(f"linear: a bias {b_shape} was spread over {n} columns")
+    g, s = (xp.ascontiguousarray(a).reshape(-1, n) for a in (like(g, s), s))
+    dz, db = xp.empty(g.shape, g.dtype), None
     if needs[2]:
-        db = _columns(run, xp, g, s, dz, act)
+        db = _columns(run, xp, g, s, dz, act).reshape(b_shape)
     else:
-        db = None
         run("linear_backward.cu", "linear_backward", g=g, s=s, dz=dz, partial=None, act=ACTS[act])
-    dx = m.mm(dz, w).reshape(x.shape) if needs[0] else None
-    return dx, m.mm_tn(dz, x.reshape(-1, k)) if needs[1] else None, db
+    dx = m.mm(dz, matrix).reshape(x.shape) if needs[0] else None
+    return dx, m.mm_tn(dz, x.reshape(-1, k)).reshape(w.shape) if needs[1] else None, db
 
 
 def linear_relu_back(run, xp, m, g, x, w, out, b_shape, needs):
