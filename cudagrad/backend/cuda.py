@@ -184,7 +184,7 @@ def forward(op, text):
 
 def writing(op):
     """The function that writes what ``op`` makes of CuPy arrays into the first."""
-    return writer(WRITES, op, cupy(), run)
+    return _across(writer(WRITES, op, cupy(), run))
 
 
 def first_order(op, rule):

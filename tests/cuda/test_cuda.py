@@ -317,6 +317,7 @@ def test_work_is_done_where_the_tensors_are(two):
     loss.backward()
     cg.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
     optimizer.step()
+    assert x.detach().clone().add_(2).mul_(y[:, :1]).relu_().get_device() == 1
     one = cg.device("cuda:1")
     assert {t.device for t in (x, x.grad, y, loss, *layer.parameters())} == {one}
     assert all(t.array.__class__ is x.array.__class__ for t in (x.grad, y, loss, *layer.parameters()))
