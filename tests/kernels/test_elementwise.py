@@ -15,6 +15,7 @@ from cudagrad.backend.kernels.launch import Rather, plan
 from cudagrad.core.tensor import wrap
 from cudagrad.tools import where
 
+from ..double import installed
 from .common import DTYPES, EPS, askew, every_second, needs_compiler, worst
 from .test_nvrtc import needs_nvrtc
 
@@ -511,3 +512,19 @@ def test_every_formula_of_an_op_compiles(tmp_path):
     given |= {"formula": " ".join(texts), "layout": bytes(layout.LAYOUT.itemsize), "n": 8, "units": 2}
     macros = plan("elementwise.cu", "elementwise", given, lambda array: 0, 132).macros
     assert nvrtc.resources("elementwise.cu", macros, "90")["elementwise"]["spills"] == 0
+
+
+@needs_compiler
+def test_the_cuda_device_packs_the_layout_and_the_numbers():
+    """By the double of CuPy: arrays of any strides, numbers, a formula each, in place, and several launches a plan."""
+    with installed() as double:
+        x, y = made(1, (6, 10)), made(2, 10)
+        there = [cudagrad.from_numpy(a.copy()).to("cuda") for a in (x, y)]
+        for factor in (0.5, 0.25):
+            got = F.leaky_relu(there[0].t(), factor) - there[1].reshape(10, 1)
+            assert np.array_equal(here(got), np.where(x > 0, x, x * np.float32(factor)).T - y[:, None])
+        there[0][:, ::2].mul_(there[1][::2])
+        x[:, ::2] *= y[::2]
+        assert np.array_equal(here(there[0]), x)
+        assert [name for name, *_ in double.launched] == ["elementwise"] * 5
+        assert len(double.built) == 3
