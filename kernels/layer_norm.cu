@@ -76,8 +76,8 @@ shapes   g, x: T[N,C]   direct: T[N,C] or null   w: W[C] or null   mean: A[N] or
          partial: A[2,Q,C] or null
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          L = C * size_A <= (4096 if V > 1 else 2048)
-         P = 32 if L else min(power2(ceil(C, max(V, 4))), 1024)
-         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V * size_A <= (128 if L else 32 if V > 1 else 4 * size_A) else 0
+         P = 32 if L else min(power2(ceil(C, max(V, 16 // size_A))), 1024)
+         K = power2(ceil(C, V * P)) if ceil(C, V * P) * V * size_A <= (128 if L else 32 if V > 1 else 16) else 0
          E = direct
          R = 4 if L else 1
          B = P * R
