@@ -1,6 +1,7 @@
 """``cupy.ndarray``: an array in a GPU's memory, which only leaves it by those methods that say so."""
 
 import types
+import weakref
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -39,7 +40,6 @@ def make_ndarray(double):
 
         def _set(self, host, memory, base):
             self._host, self._memory, self.base = host, memory, base
-            double.note(self, host.__array_interface__["data"][0])
 
         @classmethod
         def _new(cls, host, parent=None):
@@ -72,8 +72,9 @@ def make_ndarray(double):
 
         @property
         def data(self):
-            start = self._memory.host.__array_interface__["data"][0]
-            return MemoryPointer(self._memory, self._host.__array_interface__["data"][0] - start)
+            start, here = (a.__array_interface__["data"][0] for a in (self._memory.host, self._host))
+            double.arrays[here] = weakref.ref(self)
+            return MemoryPointer(self._memory, here - start)
 
         @property
         def flags(self):

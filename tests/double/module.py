@@ -4,7 +4,6 @@ import contextlib
 import functools
 import inspect
 import types
-import weakref
 
 import numpy as np
 
@@ -120,13 +119,8 @@ class Double:
         return self.libcuda.module(path)
 
     def at(self, address):
-        """The array that was made last at an address, of those that live."""
-        return next(a for a in (ref() for ref in reversed(self.arrays[address])) if a is not None)
-
-    def note(self, array, address):
-        """Remember what lies where."""
-        self.arrays[address] = [ref for ref in self.arrays.get(address, ()) if ref() is not None]
-        self.arrays[address].append(weakref.ref(array))
+        """The array that was last asked where it lies, and lies at ``address``: a launch asks all that it is given."""
+        return self.arrays[address]()
 
     def current(self):
         return self.cuda.runtime.getDevice()

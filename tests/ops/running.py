@@ -14,7 +14,8 @@ from ..double import installed
 # A device's name here puts the whole table on it: CUDAGRAD_TEST_DEVICES=cpu,emulated
 DEVICES = os.environ.get("CUDAGRAD_TEST_DEVICES", "cpu").split(",")
 if any(d.startswith("cuda") for d in DEVICES) and not cudagrad.cuda.is_available():
-    DOUBLE = installed()  # no GPU here: a double of CuPy stands for it, to the end of the run
+    # No GPU here: a double of CuPy stands for it, to the end of the run; for cuda:1 it has two, of which 0 is current.
+    DOUBLE = installed(2 if "cuda:1" in DEVICES else 1)
     DOUBLE.__enter__()
 
 LOW = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
