@@ -48,8 +48,11 @@ def _row(*others):
     return lambda n, c: [(n, c), *((n, c) if o == "x" else (c,) for o in others)]
 
 
-def _linear(act):
+def _linear(act, by="auto"):
+    """``linear_act`` with products by "own" kernels, the "library", or the one of the two that the rule prefers."""
+
     def call(torch, x, w, b):
+        torch.config.MATMUL = by  # until the next call: the products of its backward, too
         return torch.nn.functional.linear_act(x, w, b, act)
 
     return call
@@ -102,20 +105,34 @@ def _add_norm_peer(torch, x, r, w, b):
     return torch.nn.functional.layer_norm(total, w.shape, w, b) + 0.5 * total
 
 
+def _linear_work(act, by="auto", forward=-1 / 1.12, backward=-1.0):
+    return Work(
+        f"linear_{act}" + (f"_{by}" if by != "auto" else ""),
+        _linear(act, by),
+        lambda m, n, k: [(m, k), (n, k), (n,)],
+        checked=PRODUCTS,
+        timed=(16384, 4096, 4096),
+        peer=_linear_peer(act),
+        flops=lambda m, n, k: 2 * m * n * k,
+        forward=forward,
+        backward=backward,
+    )
+
+
 WORK = (
-    *(
-        Work(
-            f"linear_{act}",
-            _linear(act),
-            lambda m, n, k: [(m, k), (n, k), (n,)],
-            checked=PRODUCTS,
-            timed=(16384, 4096, 4096),
-            peer=_linear_peer(act),
-            flops=lambda m, n, k: 2 * m * n * k,
-            forward=-1 / 1.12,
-            backward=-1.0,
-        )
-        for act in ("none", "relu", "gelu", "gelu_tanh", "silu")
+    *(_linear_work(act, "own", -2.0, -2.0) for act in ("none", "relu")),  # mma.sync has 60 % of Hopper's tensor cores
+    _linear_work("relu", "library"),
+    *(_linear_work(act) for act in ("none", "relu", "gelu", "gelu_tanh", "silu")),
+    Work(  # w comes first: its bytes are those that count
+        "linear_few_rows",
+        lambda torch, w, x: _linear("none")(torch, x, w, None),
+        lambda m, n, k: [(n, k), (m, k)],
+        checked=PRODUCTS[:4],
+        timed=(8, 16384, 4096),
+        peer=lambda torch, w, x: torch.nn.functional.linear(x, w),
+        passes=(1, 2),
+        forward=0.8,
+        backward=-1.0,
     ),
     Work("layer_norm", lambda t, x, w, b: t.nn.functional.layer_norm(x, w.shape, w, b), _row("c", "c"), backward=0.75),
     Work("rms_norm", lambda t, x, w: t.nn.functional.rms_norm(x, w.shape, w), _row("c"), backward=0.75),

@@ -18,7 +18,8 @@ launch   grid = (G, X)   block = 128   shared = 0
 bytes    (M * C + N * C) * size_T + M * N * (X * size_A if partial else (1 + pre) * size_T)
 flops    2 * M * N * C
 limits   1 <= M and M <= 16 and 1 <= N and 1 <= C and C < 2**30 and N < 2**30
-used by  cudagrad/ops/affine.py linear, cudagrad/ops/linear_act.py linear_relu, linear_smooth
+used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py linear,
+         cudagrad/ops/matmul.py mm, mm_nt, mm_tn, matmul
 */
 extern "C" __global__ void __launch_bounds__(128, BLOCKS) linear_rows(
     const T* x, const T* w, const T* bias, T* y, T* pre, A* partial, int M, int N, int C, int D, int act) {

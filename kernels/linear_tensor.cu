@@ -117,7 +117,7 @@ limits   size_T == 2 and 1 <= M and 1 <= N and 1 <= C and Z < 65536 and X < 6553
          and N < 2**30 and P == (C if L == 2 else M) and Q == (M if L == 2 else C) and R == (C if L else N)
          and S == (N if L else C)
 used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py linear,
-         cudagrad/ops/matmul.py mm, mm_nt, mm_tn, bmm
+         cudagrad/ops/matmul.py mm, mm_nt, mm_tn, bmm, matmul
 */
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) linear_tensor(
     const T* a, const T* b, const T* bias, T* y, T* pre, A* partial, int M, int N, int C, int X, int D, int act,

@@ -13,7 +13,7 @@ bytes    Z * M * N * (X * size_A + (1 + pre) * size_T)
 flops    Z * M * N * X
 limits   1 <= X and 1 <= M and 1 <= N and Z < 65536 and G < 2**31 and N < 2**31 and X < 2**31
 used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py linear,
-         cudagrad/ops/matmul.py mm, mm_nt, mm_tn, bmm
+         cudagrad/ops/matmul.py mm, mm_nt, mm_tn, bmm, matmul
 */
 extern "C" __global__ void __launch_bounds__(256)
     linear_total(const A* partial, const T* bias, T* y, T* pre, long long M, int N, int X, int act) {

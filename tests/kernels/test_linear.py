@@ -203,6 +203,19 @@ def test_batches(shape, name):
 
 
 @needs_compiler
+@pytest.mark.parametrize(
+    "x, y", [((9, 8), (8, 7)), ((2, 3, 9, 8), (8, 7)), ((3, 9, 8), (3, 8, 7)), ((2, 3, 9, 8), (2, 3, 8, 7))]
+)
+def test_matmul_of_any_batch(x, y):
+    a, b = made(1, x, np.float32), made(2, y, np.float32)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert ran(cudagrad.matmul, on_device(a), on_device(b)) == ["linear_float.cu linear_float"]
+    assert worst(host(on_device(a) @ on_device(b)), expected) < 1e-6
+    turned = on_device(np.ascontiguousarray(b.swapaxes(-1, -2))).mT
+    assert worst(host(on_device(a) @ turned), expected) < 1e-6
+
+
+@needs_compiler
 @pytest.mark.parametrize("name", [*DTYPES, "float64"])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 65), (300, 1), (33, 31), (257, 64), (70, 1000)], ids=str)
 def test_column_sums(shape, name):

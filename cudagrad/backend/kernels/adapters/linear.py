@@ -147,6 +147,16 @@ def bmm(run, xp, x, mat2):
     return _product(run, xp, x, mat2)[0]
 
 
+def matmul(run, xp, x, y):
+    if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2] or y.shape[:-2] not in ((), x.shape[:-2]):
+        raise Rather("a vector, batches that are spread, or shapes that do not fit")
+    _numbers(x, y)
+    (m, k), n = x.shape[-2:], y.shape[-1]
+    x3 = x if y.ndim == 3 else x.reshape((-1, m, k) if y.ndim > 3 else (1, -1, k))
+    y3 = y if y.ndim == 3 else y.reshape(-1, k, n)
+    return _product(run, xp, x3, y3)[0].reshape(*x.shape[:-1], n)
+
+
 # ---- gradients
 
 
@@ -192,5 +202,5 @@ def linear_smooth_back(run, xp, m, g, x, w, b, b_shape, needs, act, pre):
 
 
 FORWARD = {"linear": linear, "linear_relu": linear_relu, "linear_smooth": linear_smooth, "column_sum": column_sum}
-FORWARD |= {"mm": mm, "mm_nt": _mm(False, True), "mm_tn": _mm(True, False), "bmm": bmm}
+FORWARD |= {"mm": mm, "mm_nt": _mm(False, True), "mm_tn": _mm(True, False), "bmm": bmm, "matmul": matmul}
 FIRST_ORDER = {"linear_relu": linear_relu_back, "linear_smooth": linear_smooth_back}
