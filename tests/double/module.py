@@ -20,7 +20,7 @@ except ImportError:
 FROM_NUMBERS = {"full", "full_like", "fill", "copyto"}
 # What needs the GPU's numbers to know a shape, and so waits for it.
 WAITS = {"nonzero", "flatnonzero", "argwhere", "unique", "bincount", "extract", "compress", "trim_zeros", "histogram"}
-WAITS |= {"repeat_by_array", "unique_values", "array_equal", "allclose", "isin", "in1d", "setdiff1d", "intersect1d"}
+WAITS |= {"unique_values", "array_equal", "allclose", "isin", "in1d", "setdiff1d", "intersect1d"}
 # What tells a Python value of its arguments' shapes and types alone.
 TELLS = {"ndim", "shape", "size", "result_type", "can_cast", "promote_types", "shares_memory", "may_share_memory"}
 TELLS |= {"isscalar", "iscomplexobj", "isrealobj", "broadcast_shapes", "issubdtype", "min_scalar_type", "common_type"}
