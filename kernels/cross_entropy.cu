@@ -14,7 +14,8 @@ shapes   x: T[N,C,S]   target: long long[N,S]   w: W[C] or null   total: A[1] or
          dx: T[N,C,S] or null
 where    L = 1 if S > 1 else 0
          V = 16 // size_T if aligned and not L and (C * size_T % 16 == 0 or C >= 512) else 1
-         D = ceil(C, V) + (1 if C % V else 0)
+         E = 1 if C % V else 0
+         D = ceil(C, V) + E
          Q = min(power2(ceil(C, 16)), 128 // size_A)
          P = max(128 // Q, 32) if L else min(max(power2(ceil(D, 4)), 32), 4096 // size_A)
          R = Q if L else 4 if P == 32 else 1
@@ -127,7 +128,8 @@ source   the chain rule; each is 1 for a gradient a target, 0 for one of all
 shapes   dx: T[N,C,S] in place   g: T[G]
 where    L = 1 if S > 1 else 0
          V = 16 // size_T if aligned and not L and (C * size_T % 16 == 0 or C >= 512) else 1
-         D = ceil(C, V) + (1 if C % V else 0)
+         E = 1 if C % V else 0
+         D = ceil(C, V) + E
          Q = min(power2(ceil(C, 16)), 32)
          P = max(128 // Q, 32) if L else min(max(power2(ceil(D, 4)), 32), 1024)
          R = Q if L else 4 if P == 32 else 1

@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(256) dropped(const T* x, T* y, long
                                                           unsigned long long seed, unsigned long long offset) {
   const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * CG_V;
   if (i >= M) return;
-  const unsigned long long first = i / per;  // a pack lies in one counter: V divides 8, and per is 1 where V is not
+  const unsigned long long first = CG_V > 1 ? i : i / per;  // a pack lies in one counter, for V divides 8
   const Bits bits = philox(seed, offset, first / 8);
   A v[CG_V];
   load_pack(x + i, v);

@@ -29,15 +29,15 @@ struct Line {
     }
   }
 
-  // Where the thread's k-th pack starts. Packs lie on 16 bytes: where C is no multiple of V, the first one may start
-  // before the line, and the last one end behind it.
+  // Where the thread's k-th pack starts. Packs lie on 16 bytes: where C is no multiple of V, which the letter E says,
+  // the first one may start before the line, and the last one end behind it.
   int pack(int k) const {
     if constexpr (CG_L) return k * blockDim.y + threadIdx.y;
-    return (k * (int)blockDim.x + (int)threadIdx.x) * CG_V - (CG_V > 1 ? (int)(start % CG_V) : 0);
+    return (k * (int)blockDim.x + (int)threadIdx.x) * CG_V - (CG_E ? (int)(start % CG_V) : 0);
   }
 
-  bool whole(int j) const { return CG_V == 1 || (j >= 0 && j + CG_V <= C); }
-  bool inside(int j) const { return CG_V == 1 || (j >= 0 && j < C); }
+  bool whole(int j) const { return !CG_E || (j >= 0 && j + CG_V <= C); }
+  bool inside(int j) const { return !CG_E || (j >= 0 && j < C); }
   long long place(int j) const { return start + (CG_L ? (long long)j * S : j); }
 
   void load(const T* from, int j, A (&v)[CG_V], A fill) const {

@@ -23,5 +23,6 @@ __device__ inline Bits philox(unsigned long long seed, unsigned long long offset
 
 // Whether element i of the call is kept: its 16-bit number is at least `limit`, p * 2^16 rounded.
 __device__ inline bool kept(const Bits& bits, unsigned long long i, unsigned limit) {
-  return (bits.word[i / 2 % 4] >> 16 * (i % 2) & 0xffff) >= limit;
+  const unsigned low = i & 2 ? bits.word[1] : bits.word[0], high = i & 2 ? bits.word[3] : bits.word[2];
+  return ((i & 4 ? high : low) >> 16 * (i & 1) & 0xffff) >= limit;  // an index would put the words into memory
 }

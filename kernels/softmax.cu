@@ -10,7 +10,8 @@ source   the definition, shifted by the maximum against overflow
 shapes   x, y: T[N,C,S]   g: T[N,S] or null
 where    L = 1 if S > 1 else 0
          V = 16 // size_T if aligned and not L and (C * size_T % 16 == 0 or C >= 512) else 1
-         D = ceil(C, V) + (1 if C % V else 0)
+         E = 1 if C % V else 0
+         D = ceil(C, V) + E
          Q = min(power2(ceil(C, 16)), 128 // size_A)
          P = max(128 // Q, 32) if L else min(max(power2(ceil(D, 4)), 32), 4096 // size_A)
          R = Q if L else 4 if P == 32 else 1
@@ -48,7 +49,8 @@ source   the derivative of softmax_forward
 shapes   g, y, dx: T[N,C,S]
 where    L = 1 if S > 1 else 0
          V = 16 // size_T if aligned and not L and (C * size_T % 16 == 0 or C >= 512) else 1
-         D = ceil(C, V) + (1 if C % V else 0)
+         E = 1 if C % V else 0
+         D = ceil(C, V) + E
          Q = min(power2(ceil(C, 8)), 32)
          P = max(128 // Q, 32) if L else min(max(power2(ceil(D, 2)), 32), 1024)
          R = Q if L else 4 if P == 32 else 1
@@ -98,7 +100,8 @@ source   the definition, shifted by the maximum against overflow
 shapes   x: T[N,C,S]   y: T[N,S]
 where    L = 1 if S > 1 else 0
          V = 16 // size_T if aligned and not L and (C * size_T % 16 == 0 or C >= 512) else 1
-         D = ceil(C, V) + (1 if C % V else 0)
+         E = 1 if C % V else 0
+         D = ceil(C, V) + E
          Q = min(power2(ceil(C, 16)), 32)
          P = max(128 // Q, 32) if L else min(max(power2(ceil(D, 4)), 32), 1024)
          R = Q if L else 4 if P == 32 else 1

@@ -7,11 +7,23 @@ import numpy as np
 import pytest
 
 from cudagrad.backend import emulator
+from cudagrad.backend.kernels import nvrtc
 from cudagrad.backend.kernels.launch import plan
 
 needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")), reason="the emulated device needs g++ or clang++"
 )
+
+
+def _why_no_nvrtc():
+    try:
+        nvrtc.compiler()
+    except RuntimeError as reason:
+        return str(reason).splitlines()[0]
+
+
+# For tests that build for GPUs; the extra ``compile`` has all they need, and no GPU is.
+needs_nvrtc = pytest.mark.skipif(_why_no_nvrtc() is not None, reason=str(_why_no_nvrtc()))
 
 DTYPES = {"float32": np.dtype("f4"), "float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 # Rounding of an output once, and of sums in float32.

@@ -16,8 +16,7 @@ from cudagrad.core.tensor import wrap
 from cudagrad.tools import where
 
 from ..double import installed
-from .common import DTYPES, EPS, askew, every_second, needs_compiler, worst
-from .test_nvrtc import needs_nvrtc
+from .common import DTYPES, EPS, askew, every_second, needs_compiler, needs_nvrtc, worst
 
 F = cudagrad.nn.functional
 BOOL, DOUBLE = np.dtype(bool), np.dtype("f8")

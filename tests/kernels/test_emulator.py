@@ -213,7 +213,10 @@ def test_a_16_byte_load_must_lie_on_16_bytes(tmp_path):
     file = probe(tmp_path, "st16(y, ld16(x + threadIdx.x));", block="2")
     x, y = numbers(8)
     message = told(file, x=x, y=y)
-    assert "a load of 16 bytes from an address that is 4 past a multiple of 16" in message and "thread (1, 0, 0)" in message
+    assert (
+        "a load of 16 bytes from an address that is 4 past a multiple of 16" in message
+        and "thread (1, 0, 0)" in message
+    )
 
 
 def test_a_stack_that_runs_over_is_named(tmp_path):

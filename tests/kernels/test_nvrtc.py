@@ -1,4 +1,5 @@
-"""Kernels built for GPUs by NVRTC, without one: every architecture, registers within their budget, nothing spilled."""
+"""Kernels built for GPUs by NVRTC, without one: every architecture, registers within their budget, nothing spilled, and
+the instructions that were meant."""
 
 import csv
 from pathlib import Path
@@ -11,27 +12,18 @@ from cudagrad.backend.kernels.launch import Unfit
 from cudagrad.backend.kernels.path import kernels_path
 from cudagrad.tools.kernels import variant
 
-from .common import DTYPES, probe
+from .common import DTYPES, needs_nvrtc, probe
 
 FILES = sorted(p.name for p in kernels_path().glob("*.cu"))
 BUDGET = Path(__file__).with_name("budget.tsv")
 REGISTERS = 65536  # of a multiprocessor, on every architecture here
 
 
-def _why_not():
-    try:
-        nvrtc.compiler()
-    except RuntimeError as reason:
-        return str(reason).splitlines()[0]
-
-
-needs_nvrtc = pytest.mark.skipif(_why_not() is not None, reason=str(_why_not()))
-
-
-def rows():
+def rows(*columns):
+    """(file, entry, dtype, C, S, and the numbers in the columns asked for) of each line of the budget."""
     with open(BUDGET, encoding="utf-8", newline="") as lines:
         return [
-            (r["file"], r["entry"], r["dtype"], int(r["C"]), int(r["S"] or 1), int(r["registers"]))
+            (r["file"], r["entry"], r["dtype"], int(r["C"]), int(r["S"] or 1), *(int(r[c] or 0) for c in columns))
             for r in csv.DictReader(lines, delimiter="\t")
         ]
 
@@ -49,7 +41,7 @@ def test_every_entry_has_a_row_in_the_budget():
 @pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
 def test_every_entry_keeps_its_budget_of_registers(architecture):
     over = []
-    for file, name, dtype, c, s, budget in rows():
+    for file, name, dtype, c, s, budget in rows("registers"):
         macros = macros_of(file, name, DTYPES[dtype], c, s)
         told = nvrtc.resources(file, macros, architecture)[name]
         threads = int(dict(macros).get("CG_B", 256))
@@ -68,6 +60,27 @@ def test_the_longest_rows_spill_nothing(dtype, c):
         except Unfit:  # it is of another dtype
             continue
         assert nvrtc.resources(file, macros, "90")[name]["spills"] == 0, name
+
+
+def _counted(instructions, *words):
+    return sum(n for name, n in instructions.items() if all(w in name.split(".") for w in words))
+
+
+@needs_nvrtc
+def test_every_entry_has_the_wide_loads_and_stores_and_the_tensor_core_products_that_were_meant():
+    """The budget's least numbers, on sm_90; and no array that was to lie in registers lies in memory."""
+    try:
+        nvrtc.disassembler()
+    except RuntimeError as reason:
+        pytest.skip(str(reason))
+    short = []
+    for file, name, dtype, c, s, *least in rows("loads", "stores", "mma"):
+        found = nvrtc.instructions(file, macros_of(file, name, DTYPES[dtype], c, s), "90")[name]
+        loads = _counted(found, "LDG", "128") + _counted(found, "LDGSTS", "128")
+        counts = [loads, _counted(found, "STG", "128"), _counted(found, "HMMA")]
+        if any(n < m for n, m in zip(counts, least)) or _counted(found, "LDL") or _counted(found, "STL"):
+            short.append((name, dtype, c, counts, least, _counted(found, "LDL"), _counted(found, "STL")))
+    assert not short
 
 
 @needs_nvrtc

@@ -22,7 +22,7 @@ from cudagrad.backend.kernels.header import HeaderError
 from cudagrad.tools import where
 
 from ..double import installed, launch
-from .common import needs_compiler
+from .common import needs_compiler, needs_nvrtc
 
 SCALE = """
 extern "C" __global__ void scale(const float* x, float* y, float k, int N) {
@@ -561,16 +561,6 @@ def test_on_cuda_it_launches_on_the_gpu_of_its_tensors(monkeypatch):
         assert run(torch.empty(0, 3, device="cuda"), 2, True, 1).shape == (0, 3)
         with pytest.raises(TypeError, match="argument index is float64, and must be float"):
             run(x.detach().double(), 2, True, 1)
-
-
-def _nvrtc():
-    try:
-        return nvrtc.compiler() and None
-    except RuntimeError as reason:
-        return str(reason).splitlines()[0]
-
-
-needs_nvrtc = pytest.mark.skipif(_nvrtc() is not None, reason=str(_nvrtc()))
 
 
 @needs_nvrtc

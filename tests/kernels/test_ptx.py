@@ -12,9 +12,8 @@ from cudagrad.backend.emulator import KernelError, build
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.backend.kernels.launch import plan
 
-from .common import DTYPES, launch, line_of, needs_compiler, probe
+from .common import DTYPES, launch, line_of, needs_compiler, needs_nvrtc, probe
 from .test_check import needs_lines
-from .test_nvrtc import needs_nvrtc
 
 pytestmark = needs_compiler
 

@@ -11,8 +11,8 @@ from cudagrad.backend import emulator
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.tools.kernels import variant
 
-from .common import DTYPES, EPS, askew, every_second, needs_compiler, worst
-from .test_nvrtc import REGISTERS, needs_nvrtc
+from .common import DTYPES, EPS, askew, every_second, needs_compiler, needs_nvrtc, worst
+from .test_nvrtc import REGISTERS
 from .test_rows import SHAPES, layer_norm64, layer_norm_back64, made, on_device, rms_norm64, rms_norm_back64
 
 pytestmark = needs_compiler
