@@ -33,6 +33,12 @@ def has_kernels(array):
     return array.__class__ in _OWNERS
 
 
+def adds_up_in_float32(array):
+    """Whether products of half-precision matrices that lie where ``array`` does are added up in float32 as they are."""
+    owner = _OWNERS.get(array.__class__)
+    return owner is not None and owner.adds_up_in_float32(array)
+
+
 def _device(target):
     """The file of this folder that is the device of ``target``; RuntimeError where there is none."""
     if target.type not in _DEVICES:

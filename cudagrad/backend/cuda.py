@@ -293,6 +293,16 @@ def _loaded(file, stamp, name, macros, index):
     return _module(file, stamp, macros, index).get_function(name)
 
 
+def adds_up_in_float32(array):
+    """Whether cuBLAS multiplies half-precision matrices of this dtype on their GPU: bfloat16 from sm_80 on."""
+    return array.dtype == np.float16 or _knows_bfloat16(array.device.id)
+
+
+@functools.cache
+def _knows_bfloat16(index):
+    return int(cupy().cuda.Device(index).compute_capability) >= 80
+
+
 @functools.cache
 def _module(file, stamp, macros, index):
     capability = cupy().cuda.Device(index).compute_capability

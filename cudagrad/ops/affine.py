@@ -110,10 +110,7 @@ def linear(xp, x, w, b=None):
     if x.dtype is not w.dtype or (b is not None and b.dtype is not x.dtype):
         raise Unfit
     if is_low(x):
-        low = x.dtype
-        if b is None:
-            return through_float32(_linear, x, w)
-        return _linear(*(a.astype("float32") for a in (x, w, b))).astype(low)
+        return through_float32(_linear, x, w) if b is None else through_float32(_linear, x, w, b)
     if x.ndim != 2 or w.ndim != 2:
         return _linear(x, w, b)
     out = x.dot(w.T)

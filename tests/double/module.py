@@ -213,6 +213,8 @@ class Double:
             self.to_host.append((name, 0))
         if name == "repeat" and isinstance(args[1] if len(args) > 1 else kwargs.get("repeats"), self.ndarray):
             self.to_host.append(("repeat", 0))
+        if name in ("dot", "matmul"):
+            function = functools.partial(_added_in_float32, function)
         arguments = [*args, *kwargs.values()]
         given = [self.down_all(name, a) for a in args]
         options = {k: self.down_all(name, v) for k, v in kwargs.items()}
@@ -306,6 +308,17 @@ class Double:
         kinds = tuple(a.dtype if isinstance(a, (self.ndarray, np.generic)) else type(a) for a in args)
         if not _has_loop(ufunc.real, kinds):
             raise TypeError(f"Wrong type ({kinds}) of arguments for cupy_{ufunc.__name__}")
+
+
+def _added_in_float32(product, a, b, *out, **options):
+    """A product of matrices as cuBLAS makes it, of half types too."""
+    if a.dtype.itemsize != 2 or a.dtype.kind in "iu":
+        return product(a, b, *out, **options)
+    result = product(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+    if not out and options.get("out") is None:
+        return result
+    (out[0] if out else options["out"])[...] = result
+    return result
 
 
 def _flat(values):

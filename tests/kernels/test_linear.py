@@ -16,6 +16,7 @@ from cudagrad.backend.kernels.path import kernels_path
 from cudagrad.core.tensor import wrap
 from cudagrad.tools import where
 
+from ..double import installed
 from .common import DTYPES, EPS, askew, every_second, launch, needs_compiler, worst
 from .test_nvrtc import REGISTERS, needs_nvrtc
 
@@ -417,3 +418,18 @@ def test_an_injected_fault_is_caught(fault, tmp_path):
     (tmp_path / "linear_tensor.cu").write_text(text.replace(right, wrong), encoding="utf-8")
     with emulator.settings(check=True, schedule="eager", seed=3), pytest.raises(emulator.KernelError):
         product("linear_tensor", 0, 60, 64, 256, DTYPES["bfloat16"], folder=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_the_library_multiplies_half_matrices_as_they_are(name, monkeypatch):
+    """On CUDA it has tensor cores for them; in float32 it would take many times as long."""
+    monkeypatch.setattr(cudagrad.config, "MATMUL", "library")
+    a, b, c = made(1, (20, 24), DTYPES[name]), made(2, (24, 16), DTYPES[name]), made(3, (16,), DTYPES[name])
+    with installed() as double:
+        x, y, bias = (wrap(v.copy()).to("cuda") for v in (a, b, c))
+        with monkeypatch.context() as patch:
+            patch.setattr(double.ndarray, "astype", lambda *given, **options: pytest.fail("a copy in another dtype"))
+            products = [cudagrad.mm(x, y), x @ y, F.linear(x, y.T, bias), cudagrad.bmm(x[None], y[None])[0]]
+        wide = a.astype(np.float64) @ b.astype(np.float64)
+        for got, expected in zip(products, (wide, wide, wide + c.astype(np.float64), wide)):
+            assert worst(host(got), expected) < 2 * EPS[name]

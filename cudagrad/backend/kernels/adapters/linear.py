@@ -3,6 +3,7 @@
 import math
 
 from .... import config
+from ... import adds_up_in_float32
 from ..launch import Rather, Unfit
 from .common import FLOATS, fits, like, sums
 
@@ -41,7 +42,7 @@ def _product(run, xp, a, b, bias=None, act="none", keep=False):
     if not ours(z * m, n, c, a.dtype.itemsize, ending, few):
         if not ending:
             raise Rather(f"a product of [{m},{c}] by [{c},{n}] is the library's (CUDAGRAD_MATMUL={config.MATMUL})")
-        return _ended(run, xp, _of_library(xp, a, a_turned, b, b_turned), bias, act, keep)
+        return _ended(run, xp, _of_library(a, a_turned, b, b_turned), bias, act, keep)
     if a_turned and b_turned:
         a, a_turned = xp.ascontiguousarray(a.swapaxes(1, 2)), False
     y = xp.empty((z, m, n), a.dtype)
@@ -61,10 +62,10 @@ def _product(run, xp, a, b, bias=None, act="none", keep=False):
     return y, pre
 
 
-def _of_library(xp, a, a_turned, b, b_turned):
-    """a @ b of one batch by the library; of half types, which NumPy does not add up in float32, by way of that."""
+def _of_library(a, a_turned, b, b_turned):
+    """a @ b of one batch by the library; of half types, where it does not add up in float32, by way of that."""
     a, b = a[0].T if a_turned else a[0], b[0].T if b_turned else b[0]
-    if xp.__name__ == "numpy" and a.dtype.itemsize == 2:
+    if a.dtype.itemsize == 2 and not adds_up_in_float32(a):
         return a.astype("f4").dot(b.astype("f4")).astype(a.dtype)
     return a.dot(b)
 
