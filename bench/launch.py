@@ -19,6 +19,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from cudagrad.backend import cuda  # noqa: E402
+from cudagrad.backend.kernels import elementwise  # noqa: E402
 from cudagrad.backend.kernels.launch import plan  # noqa: E402
 
 TARGET_US = 3.0
@@ -165,6 +166,9 @@ def measure(calls=500, times=30):
         rows = []
         for what, (file, name, given) in cases(make).items():
             rows.append(report(what, timed(lambda: cuda.run(file, name, **given), wait, calls, times), TARGET_US))
+        x, y, z = (make(ROWS, COLUMNS) for _ in range(3))
+        product = lambda: elementwise.compute(cuda.run, cupy, "y0 = x0 * x1", (x, y), (z,))  # noqa: E731
+        rows.append(report("a product, element by element", timed(product, wait, calls, times), TARGET_US))
         file, name, given = next(iter(cases(make).values()))
         for what, call in ways(driver, file, name, given, cupy if on_gpu else None).items():
             rows.append(report(what, timed(call, wait, calls, times)))
