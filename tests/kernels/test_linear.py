@@ -248,6 +248,7 @@ def test_kernels_serve_by_shape_and_dtype():
     assert ran(F.linear, x["f2"], w["f2"]) == ["linear_tensor.cu linear_tensor"]
     assert ran(F.linear, x["f4"], w["f4"]) == ["linear_float.cu linear_float", "linear_total.cu linear_total"]
     assert ran(F.linear, x["f8"][:3], w["f8"]) == ["linear_rows.cu linear_rows", "linear_total.cu linear_total"]
+    assert ran(F.linear, x["f4"][:8], w["f4"][:1])[0] == "linear_rows.cu linear_rows"
     assert ran(cudagrad.mm, x["f4"][:, :40], w["f4"][:, :40].T) == ["linear_float.cu linear_float"]
 
 

@@ -24,10 +24,13 @@ def ours(m, n, c, itemsize, ending, few):
     return few or (ending and (2 * m * n * c <= 1e9 or c * itemsize <= 1024))
 
 
-def _stored(xp, a):
-    """A batch of matrices as it lies in memory, and whether it lies there with rows and columns exchanged."""
+def _stored(xp, a, prefer=False):
+    """A batch of matrices as it lies in memory, and whether it lies there with rows and columns exchanged.
+
+    Vectors lie both ways, and then as ``prefer`` says.
+    """
     turned = a.swapaxes(-1, -2)
-    if turned.flags.c_contiguous and not a.flags.c_contiguous:
+    if turned.flags.c_contiguous and (prefer or not a.flags.c_contiguous):
         return turned, True
     return xp.ascontiguousarray(a), False
 
@@ -36,7 +39,7 @@ def _product(run, xp, a, b, bias=None, act="none", keep=False):
     """f(a @ b + bias) of [Z,M,C] by [Z,C,N]; beside it what f takes where ``keep``, else None."""
     (z, m, c), n = a.shape, b.shape[2]
     a, a_turned = _stored(xp, a)
-    b, b_turned = _stored(xp, b)
+    b, b_turned = _stored(xp, b, prefer=True)
     few = z == 1 and m <= FEW and b_turned and not a_turned
     ending = bias is not None or act != "none"
     if not ours(z * m, n, c, a.dtype.itemsize, ending, few):
