@@ -8,7 +8,7 @@ from ..ops.residual import add_layer_norm, bias_dropout_add
 from .activation import GELU, ReLU, SiLU
 from .dropout import Dropout
 from .linear import Linear
-from .module_hooks import EVER_GLOBAL
+from .module_hooks import on_all_modules
 from .normalization import LayerNorm
 
 _GELUS = {"none": "gelu", "tanh": "gelu_tanh"}
@@ -37,7 +37,7 @@ def act_of(linear, activation):
     That is where one has hooks or a forward of its own, or is of a subclass (a parametrized one, too), where saved
     tensors go through hooks, which see each, and for other activations. One in place changes only what Linear made.
     """
-    if type(linear) is not Linear or EVER_GLOBAL[0] or MODE.saved_hooks or _special(linear) or _special(activation):
+    if type(linear) is not Linear or on_all_modules() or MODE.saved_hooks or _special(linear) or _special(activation):
         return None
     kind = type(activation)
     if kind is GELU:
@@ -55,7 +55,7 @@ def _special(module):
 
 def fusible(input):
     """Whether ops may stand for modules around a tensor: on a device with kernels, with no hook on all modules."""
-    return has_kernels(getattr(input, "array", None)) and not EVER_GLOBAL[0] and not MODE.saved_hooks
+    return has_kernels(getattr(input, "array", None)) and not on_all_modules() and not MODE.saved_hooks
 
 
 def plus(dropout, x, residual):

@@ -24,6 +24,14 @@ _global_is_full_backward_hook = None
 # One truth value for Module.__call__ to look at: whether any global hook around forward was ever registered.
 EVER_GLOBAL = [False]
 
+
+def on_all_modules():
+    """Whether there is a hook now that is called around the forward or backward of every module."""
+    return EVER_GLOBAL[0] and any(
+        (_global_forward_hooks, _global_forward_pre_hooks, _global_backward_hooks, _global_backward_pre_hooks)
+    )
+
+
 _MIXED = (
     "Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
     "Please use only one of them."
