@@ -33,27 +33,24 @@ def _prepare_layer(x, residual, normalized_shape, weight=None, bias=None, eps=1e
     return x, residual, weight, bias, shape, eps
 
 
-def _with_direct(d, direct):
-    """The gradient of the sum: what came through the norm and what came directly, either of which may be None."""
-    return direct if d is None else d if direct is None else d + direct
+def _through(rule, m, g, summed, w, needs, *given):
+    """Gradients by x, by residual and by what else the norm has; ``g`` came to y and to the sum, one may be None.
+
+    ``rule`` gives those of the norm of the sum.
+    """
+    dy, direct = g
+    needs = needs[0] or needs[1], *needs[2:]
+    d, *others = [None] * len(needs) if dy is None else rule(m, dy, summed, w, needs, *given)
+    d = direct if d is None else d if direct is None else d + direct
+    return d, d, *others
 
 
 def _layer_gradients(m, g, summed, w, needs, shape, eps):
-    dy, direct = g
-    needs = needs[0] or needs[1], *needs[2:]
-    none = None, None, None
-    d, dw, db = none if dy is None else normalization.layer_gradients(m, dy, summed, w, needs, shape, eps)
-    d = _with_direct(d, direct)
-    return d, d, dw, db
+    return _through(normalization.layer_gradients, m, g, summed, w, needs, shape, eps)
 
 
 def _layer_fused(xp, g, summed, w, needs, shape, mean, rstd):
-    dy, direct = g
-    needs = needs[0] or needs[1], *needs[2:]
-    none = None, None, None
-    d, dw, db = none if dy is None else normalization.layer_fused(xp, dy, summed, w, needs, shape, mean, rstd)
-    d = _with_direct(d, direct)
-    return d, d, dw, db
+    return _through(normalization.layer_fused, xp, g, summed, w, needs, shape, mean, rstd)
 
 
 @op(
@@ -99,19 +96,11 @@ def _prepare_rms(x, residual, normalized_shape, weight=None, eps=None):
 
 
 def _rms_gradients(m, g, summed, w, needs, shape, eps):
-    dy, direct = g
-    needs = needs[0] or needs[1], needs[2]
-    d, dw = (None, None) if dy is None else normalization.rms_gradients(m, dy, summed, w, needs, shape, eps)
-    d = _with_direct(d, direct)
-    return d, d, dw
+    return _through(normalization.rms_gradients, m, g, summed, w, needs, shape, eps)
 
 
 def _rms_fused(xp, g, summed, w, needs, shape, rstd):
-    dy, direct = g
-    needs = needs[0] or needs[1], needs[2]
-    d, dw = (None, None) if dy is None else normalization.rms_fused(xp, dy, summed, w, needs, shape, rstd)
-    d = _with_direct(d, direct)
-    return d, d, dw
+    return _through(normalization.rms_fused, xp, g, summed, w, needs, shape, rstd)
 
 
 @op(
@@ -151,11 +140,7 @@ def _dropped_gradients(m, g, x_shape, needs, p, seed, offset, scale):
     return dx, m.sum(dx, dim=rows, keepdim=False) if needs[1] and rows else dx, g
 
 
-def _dropped_fused(m, g, x_shape, needs, p, seed, offset, scale):
-    return _dropped_gradients(m, g, x_shape, needs, p, seed, offset, scale)
-
-
-@op(joint=_dropped_gradients, fused=_dropped_fused, wide=True)
+@op(joint=_dropped_gradients, fused=_dropped_gradients, wide=True)
 def bias_dropped_added(xp, x, b=None, residual=None, *, p, seed, offset, scale):
     """residual + dropped(x + b), with the decisions that ``dropped`` makes for (seed, offset); p 0: x + b as it is.
 

@@ -79,20 +79,16 @@ def rms_norm_back(run, xp, g, x, w, needs, shape, rstd):
 
 
 def add_layer_norm_back(run, xp, g, summed, w, needs, shape, mean, rstd):
-    return _of_sum(run, xp, g, summed, w, needs, shape, mean, rstd)
-
-
-def add_rms_norm_back(run, xp, g, summed, w, needs, shape, rstd):
-    return _of_sum(run, xp, g, summed, w, (*needs, False), shape, None, rstd)[:3]
-
-
-def _of_sum(run, xp, g, summed, w, needs, shape, mean, rstd):
     """Gradients by x, residual, w and b; ``g`` holds those of the norm and of the sum, one of which may be None."""
     dy, direct = g
     if dy is None:
         return direct, direct, None, None
     dx, dw, db = _norm_gradients(run, xp, dy, summed, w, (needs[0] or needs[1], *needs[2:]), shape, mean, rstd, direct)
     return dx, dx, dw, db
+
+
+def add_rms_norm_back(run, xp, g, summed, w, needs, shape, rstd):
+    return add_layer_norm_back(run, xp, g, summed, w, (*needs, False), shape, None, rstd)[:3]
 
 
 FORWARD = {
