@@ -110,9 +110,6 @@ def set_default_dtype(d):
     _default = d
 
 
-_SIGNED = (int8, int16, int32, int64)
-
-
 def promote_types(a, b):
     """The smallest dtype that both may turn into, by PyTorch's table.
 

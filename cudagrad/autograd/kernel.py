@@ -16,10 +16,10 @@ from ..backend.kernels import dispatch, signature
 from ..backend.kernels.header import CTYPES, stamp
 from ..backend.kernels.launch import Unfit
 from ..core.function import Function
-from ..core.inplace import check_writable
 from ..core.modes import SPACE
 from ..core.node import outside
 from ..core.tensor import Tensor, wrap
+from ..core.writable import check_writable
 from . import kernel_check
 
 
@@ -142,7 +142,7 @@ class Kernel:
         """``run`` that nobody watches."""
         for n, t in zip(self.inputs, tensors):
             if self._arrays[n].in_place:
-                check_writable(t, self.title)
+                check_writable(t)
                 self._check_apart(n, t, tensors)
         return self._function.apply(given, unwanted, *tensors)
 

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from ..backend import copy_of, xp_of
+from ..backend import copy_of, memory_of, xp_of
 from .hooks import of_node
 from .modes import MODE, SPACE
 from .node import LASTWRITE, make, outside, rule, send, tick
@@ -24,7 +24,7 @@ def inplace(function, name):
     ufunc = op.ufunc if single else None
 
     def method(self, *args, **kwargs):
-        check_writable(self, name)
+        check_writable(self)
         if args:
             check_apart(self, args)
         if ufunc is not None and not kwargs and _written_by(op, self, args):
@@ -79,7 +79,7 @@ def _overlapping(a, array):
     """Whether ``a`` is another part of the memory of ``array``: NumPy copes with that, no kernel does."""
     if a is array or a.__class__ is np.ndarray:
         return False
-    return (a if a.base is None else a.base) is (array if array.base is None else array.base)
+    return memory_of(a) is memory_of(array)
 
 
 def _keep_values(k, before):
@@ -107,7 +107,7 @@ def write(x, t, name="copy_"):
 
 def overwrite(x, values, name="the operation"):
     """Replace the contents of ``x`` by ``values`` (an array or number that broadcasts), which carry no history."""
-    check_writable(x, name)
+    check_writable(x)
     x.array[...] = values
     bump(x)
     if MODE.grad and (x.node is not None or x.link is not None):

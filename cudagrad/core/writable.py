@@ -3,7 +3,7 @@
 import sys
 
 from .. import errors
-from ..backend import data_ptr
+from ..backend import data_ptr, memory_of
 from .modes import MODE, SPACE
 from .node import outside, rule
 from .views import INFERENCE
@@ -11,7 +11,7 @@ from .views import INFERENCE
 # ---- before a write
 
 
-def check_writable(x, name="the operation"):
+def check_writable(x):
     """RuntimeError in PyTorch's words where ``x`` may not be written in place just now."""
     if x.version is INFERENCE and not MODE.inference:
         raise _refused(
@@ -87,10 +87,10 @@ def check_apart(x, sources):
     One that is exactly the memory of ``x`` is fine. As in PyTorch, only memory without gaps is looked at.
     """
     a = x.array
-    root = a if a.base is None else a.base
+    root = memory_of(a)
     for y in sources:
         b = getattr(y, "array", None)
-        if b is not None and b is not a and (b if b.base is None else b.base) is root and _meet_in_part(a, b):
+        if b is not None and b is not a and memory_of(b) is root and _meet_in_part(a, b):
             raise _refused(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 "memory location. Please clone() the tensor before performing the operation.",

@@ -305,9 +305,9 @@ def fill_number(value, d):
 # ---- in place: an op that may write into its input's own memory
 
 
-def written(x, name, write, *sources):
+def written(x, write, *sources):
     """``x`` after ``write(x as it was)``, an op that writes ``sources`` into x's memory and knows x's history."""
-    check_writable(x, name)
+    check_writable(x)
     check_apart(x, sources)
     t = write(alias(x))
     bump(x)

@@ -153,10 +153,10 @@ def _put(view, choice, value, accumulate):
             return
     else:
         value = _fitting(view, choice, value)
-    check_writable(view, "index_put_")
+    check_writable(view)
     if viewable(view.array, choice.merged):
         target = choice.over(view)
-        written(target, "index_put_", lambda x: _replaced(x, choice, value, accumulate, True), value)
+        written(target, lambda x: _replaced(x, choice, value, accumulate, True), value)
     else:  # the dims are apart in memory: write into a copy, and that back
         copy = _replaced(choice.over(alias(view)), choice, value, accumulate, False)
         write(view, reshape(copy, view.array.shape))

@@ -6,13 +6,13 @@ import sys
 import numpy as np
 
 from .. import dtypes
-from ..backend import data_ptr, to_device, xp_of
+from ..backend import data_ptr, memory_of, to_device, xp_of
 from ..backend.device import device as Device
 from ..core.inplace import bump, copy_history, overwrite, rebase
 from ..core.modes import MODE
 from ..core.op import TABLE
 from ..core.promote import lift, wrong_type
-from ..core.tensor import Tensor, canonical, memory_of, wrap
+from ..core.tensor import Tensor, canonical, wrap
 from ..core.writable import check_apart, check_writable
 from .gathering import fill_number
 
@@ -276,7 +276,7 @@ def copy_(input, src, non_blocking=False):
         src = wrap(np.asarray(src))
     if not isinstance(src, Tensor):
         raise wrong_type("copy_", "other", 0, src)
-    check_writable(input, "copy_")
+    check_writable(input)
     check_apart(input, (src,))
     values = src
     if values.device != input.device:

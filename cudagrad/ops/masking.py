@@ -244,7 +244,7 @@ def masked_fill_(self, mask, value):
     met = np.broadcast_shapes(self.array.shape, mask.array.shape)
     if met != self.array.shape:
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(met)}")
-    return written(self, "masked_fill_", lambda x: fill_where(x, mask, value, inplace=True))
+    return written(self, lambda x: fill_where(x, mask, value, inplace=True))
 
 
 def true_places(mask):
@@ -295,7 +295,7 @@ def masked_scatter_(self, mask, source):
     """In-place form of :func:`masked_scatter`."""
     _masked_scatter(self, mask, source)
     expand(mask, self.array.shape)
-    check_writable(self, "masked_scatter_")
+    check_writable(self)
     return write(self, masked_scatter(alias(self), mask, source))
 
 

@@ -88,7 +88,7 @@ def inplace_form(function):
 
     @functools.wraps(function)
     def into(input, *args, **kwargs):
-        check_writable(input, into.__name__)
+        check_writable(input)
         check_apart(input, args)
         return write(input, function(_before(input, function), *args, **kwargs))
 

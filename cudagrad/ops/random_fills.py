@@ -47,7 +47,7 @@ def uniform_(input, *bounds, generator=None, **named):
             f"uniform_ expects to-from <= std::numeric_limits<{name}>::max(), but found to={high:g} and from={low:g} "
             "which result in to-from to exceed the limit"
         )
-    check_writable(input, "uniform_")
+    check_writable(input)
     return overwrite(input, drawn(variates.uniform, input.shape, d, input.device, generator, low, high), "uniform_")
 
 
@@ -60,7 +60,7 @@ def normal_(input, mean=0, std=1, *, generator=None):
     mean, std = number_of("normal_", "mean", 1, mean), number_of("normal_", "std", 2, std)
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    check_writable(input, "normal_")
+    check_writable(input)
     if d.is_complex and mean != 0:
         array = drawn(variates.normal, input.shape, d, input.device, generator, 0.0, std * unit(d)) + mean
     else:
@@ -80,7 +80,7 @@ def exponential_(input, lambd=1, *, generator=None):
         )
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    check_writable(input, "exponential_")
+    check_writable(input)
     array = drawn(variates.exponential, input.shape, input.dtype, input.device, generator, float(lambd))
     return overwrite(input, array, "exponential_")
 
@@ -94,7 +94,7 @@ def geometric_(input, p, *, generator=None):
         raise NotImplementedError(f"\"geometric_cpu\" not implemented for '{input.dtype.legacy}'")
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    check_writable(input, "geometric_")
+    check_writable(input)
     waits = drawn(variates.exponential, input.shape, dtypes.float64, input.device, generator, -math.log1p(-p))
     xp = xp_of(waits)
     limit = 2.0**62 if input.dtype.category == 2 else limits(input.dtype)[1]
@@ -110,7 +110,7 @@ def log_normal_(input, mean=1, std=2, *, generator=None):
         raise NotImplementedError(f"\"log_normal_cpu\" not implemented for '{input.dtype.legacy}'")
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    check_writable(input, "log_normal_")
+    check_writable(input)
     array = drawn(variates.normal, input.shape, input.dtype, input.device, generator, float(mean), float(std))
     return overwrite(input, xp_of(array).exp(array), "log_normal_")
 
@@ -128,7 +128,7 @@ def cauchy_(input, median=0, sigma=1, *, generator=None):
         )
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    check_writable(input, "cauchy_")
+    check_writable(input)
     array = drawn(variates.cauchy, input.shape, input.dtype, input.device, generator, float(median), float(sigma))
     return overwrite(input, array, "cauchy_")
 
@@ -147,7 +147,7 @@ def random_(input, *bounds, generator=None, **named):
         low, high = _bounds("random_", bounds, named, {"from": 0, "to": None})
     if high is None:
         high = (2 ** MANTISSA[d] if d in MANTISSA else limits(d)[1]) + 1
-    check_writable(input, "random_")
+    check_writable(input)
     low, high = index_of("random_", "from", 1, low), index_of("random_", "to", 2, high)
     return overwrite(input, integers(input.shape, d, input.device, generator, low, high), "random_")
 

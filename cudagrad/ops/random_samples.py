@@ -82,7 +82,7 @@ def bernoulli(xp, x, *, p, seed, offset):
 
 def bernoulli_(input, p=0.5, *, generator=None):
     """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0, in place."""
-    check_writable(input, "bernoulli_")
+    check_writable(input)
     if not isinstance(p, Tensor):
         _check_chance(p)
         seed, offset = _next(input, generator)

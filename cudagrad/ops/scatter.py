@@ -187,17 +187,17 @@ def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
     """In-place form of :func:`scatter`."""
     dim, src, value = _source(self, dim, index, src, value, reduce)
     if src is None:
-        return written(self, "scatter_", lambda x: scatter_value(x, index, dim=dim, value=value, inplace=True))
+        return written(self, lambda x: scatter_value(x, index, dim=dim, value=value, inplace=True))
     if reduce == "multiply":
-        check_writable(self, "scatter_")
+        check_writable(self)
         return write(self, scatter_product(alias(self), index, src, dim=dim))
-    return written(self, "scatter_", lambda x: _SCATTERS[reduce](x, index, src, dim=dim, inplace=True), src)
+    return written(self, lambda x: _SCATTERS[reduce](x, index, src, dim=dim, inplace=True), src)
 
 
 def scatter_add_(self, dim, index, src):
     """In-place form of :func:`scatter_add`."""
     _, _, _, dim, _ = _scatter_add(self, dim, index, src)
-    return written(self, "scatter_add_", lambda x: _SCATTERS["add"](x, index, src, dim=dim, inplace=True), src)
+    return written(self, lambda x: _SCATTERS["add"](x, index, src, dim=dim, inplace=True), src)
 
 
 # ---- reductions
@@ -262,14 +262,14 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
     return placed("scatter_reduce", _reduced(input, dim, index, src, reduce, include_self), out)
 
 
-def _inplace_reduce(self, name, result):
-    check_writable(self, name)
+def _inplace_reduce(self, result):
+    check_writable(self)
     return write(self, result(alias(self)))
 
 
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
     """In-place form of :func:`scatter_reduce`."""
-    return _inplace_reduce(self, "scatter_reduce_", lambda x: _reduced(x, dim, index, src, reduce, include_self))
+    return _inplace_reduce(self, lambda x: _reduced(x, dim, index, src, reduce, include_self))
 
 
 def _index_reduced(input, dim, index, source, reduce, include_self):
@@ -301,7 +301,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In-place form of :func:`index_reduce`."""
-    return _inplace_reduce(self, "index_reduce_", lambda x: _index_reduced(x, dim, index, source, reduce, include_self))
+    return _inplace_reduce(self, lambda x: _index_reduced(x, dim, index, source, reduce, include_self))
 
 
 METHODS = {n: globals()[n] for n in __all__}

@@ -180,7 +180,7 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
 def index_add_(self, dim, index, source, *, alpha=1):
     """In-place form of :func:`index_add`."""
     dim, index, source = _index_add(self, dim, index, source, alpha)
-    return written(self, "index_add_", lambda x: rows_add(x, index, source, dim=dim, inplace=True), source)
+    return written(self, lambda x: rows_add(x, index, source, dim=dim, inplace=True), source)
 
 
 def _index_copy(input, dim, index, source):
@@ -222,7 +222,7 @@ def index_copy(input, dim, index, source, *, out=None):
 def index_copy_(self, dim, index, source):
     """In-place form of :func:`index_copy`."""
     dim, index = _index_copy(self, dim, index, source)
-    return written(self, "index_copy_", lambda x: rows_put(x, index, source, dim=dim, inplace=True), source)
+    return written(self, lambda x: rows_put(x, index, source, dim=dim, inplace=True), source)
 
 
 def _index_fill(input, dim, index, value):
@@ -263,8 +263,8 @@ def index_fill_(self, dim, index, value):
     dim, value = _index_fill(self, dim, index, value)
     if isinstance(value, Tensor):
         mask = _at_index(self, dim, index)
-        return written(self, "index_fill_", lambda x: TABLE["fill_where"].raw(x, mask, value, inplace=True))
-    return written(self, "index_fill_", lambda x: rows_fill(x, index, dim=dim, value=value, inplace=True))
+        return written(self, lambda x: TABLE["fill_where"].raw(x, mask, value, inplace=True))
+    return written(self, lambda x: rows_fill(x, index, dim=dim, value=value, inplace=True))
 
 
 def put(input, index, source, accumulate=False):

@@ -265,7 +265,7 @@ def reshaping(function, name):
     """The in-place form ``name`` of a view function: the tensor becomes the view, its live views stay what they are."""
 
     def method(self, *args, **kwargs):
-        check_writable(self, name)
+        check_writable(self)
         before = alias(self)
         before.link = self.link
         live = self.version[2] if self.version is not None else None

@@ -157,7 +157,7 @@ def fill_diagonal_(self, fill_value, wrap=False):
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     value = fill_number(fill_value, self.dtype)
-    check_writable(self, "fill_diagonal_")
+    check_writable(self)
     return self.copy_(TABLE["fill_diagonal"].raw(self, value=value, wrap=wrap))
 
 
