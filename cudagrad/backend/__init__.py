@@ -141,6 +141,13 @@ def data_ptr(array):
     return interface["data"][0] if interface is not None else array.data.ptr
 
 
+def memory_of(array):
+    """The array at the root of a chain of NumPy or CuPy views."""
+    while getattr(array, "base", None) is not None and hasattr(array.base, "strides"):
+        array = array.base
+    return array
+
+
 def copy_of(array):
     """A copy whose axes lie in memory in the same order."""
     return array.copy(order="K")

@@ -6,7 +6,7 @@ import warnings
 import weakref
 
 from .. import dtypes
-from ..backend import copy_of, data_ptr, device_of
+from ..backend import copy_of, data_ptr, device_of, memory_of
 from . import hooks, node
 from .modes import MODE, SPACE
 from .op import TABLE
@@ -424,13 +424,6 @@ def canonical(array):
     """``array`` with the one dtype object that stands for its dtype, so that dtypes can be compared by identity."""
     d = dtypes.of_array(array)
     return array if array.dtype is d.numpy else array.view(d.numpy)
-
-
-def memory_of(array):
-    """The array at the root of a chain of NumPy or CuPy views."""
-    while getattr(array, "base", None) is not None and hasattr(array.base, "strides"):
-        array = array.base
-    return array
 
 
 SPACE.update(

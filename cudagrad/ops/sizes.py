@@ -5,9 +5,8 @@ import operator
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..backend import data_ptr
+from ..backend import data_ptr, memory_of
 from ..core.shape import check_dim
-from ..core.tensor import memory_of
 
 
 def sizes_of(args, named, function, name):

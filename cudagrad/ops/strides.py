@@ -3,9 +3,10 @@
 import numpy as np
 
 from .. import errors
+from ..backend import memory_of
 from ..core.op import op
 from ..core.shape import check_dim
-from ..core.tensor import Tensor, memory_of
+from ..core.tensor import Tensor
 from .checks import ndim_of
 from .segments import add_rows
 from .shape import reshaping

@@ -5,8 +5,7 @@ import ctypes
 import numpy as np
 
 from .. import dtypes
-from ..backend import data_ptr, device, device_of, to_device, xp_of
-from ..core.tensor import memory_of
+from ..backend import data_ptr, device, device_of, memory_of, to_device, xp_of
 from ..errors import text
 
 

@@ -326,6 +326,17 @@ def test_in_place_on_parts_of_one_memory_reads_before_it_writes():
     assert np.array_equal(here(t), x)
 
 
+@needs_compiler
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+def test_views_made_one_by_one_are_still_of_one_memory(device):
+    x = cudagrad.arange(10.0).to(device)
+    x[::2][1:].add_(x[::2][:-1])
+    assert x[::2].tolist() == [0, 2, 6, 10, 14]  # 0 2 4 6 8, each with the one before it
+    for write in (lambda: x[1:].mul_(x[:-1]), lambda: x[1:].copy_(x[:-1]), lambda: x.detach()[1:].add_(x[:-1])):
+        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer"):
+            write()
+
+
 # ---- first-order rules
 
 
