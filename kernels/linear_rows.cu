@@ -15,9 +15,9 @@ where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          X = max(1, min(2 * processors // G, C // (64 * V)))
          D = ceil(ceil(C, X), 32 * V) * 32 * V
 launch   grid = (G, X)   block = 128   shared = 0
-bytes    (M * C + N * C) * size_T + M * N * (X * size_A if partial else (1 + pre) * size_T)
+bytes    (M * C + N * C) * size_T + (X * M * N * size_A if partial else ((1 + pre) * M + bias) * N * size_T)
 flops    2 * M * N * C
-limits   1 <= M and M <= 16 and 1 <= N and 1 <= C and C < 2**30 and N < 2**30
+limits   1 <= M and M <= 16 and 1 <= N and 1 <= C and C < 2**30 and N < 2**30 and (X == 1 or partial)
 used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py linear,
          cudagrad/ops/matmul.py mm, mm_nt, mm_tn, matmul
 */

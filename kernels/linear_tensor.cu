@@ -111,11 +111,11 @@ where    L = layout
          D = ceil(ceil(C, X), 32) * 32
          B = 2 * E
 launch   grid = (G, X, Z)   block = B   shared = 384 * E
-bytes    Z * (M * C + C * N) * size_T + Z * M * N * (X * size_A if partial else (1 + pre) * size_T)
+bytes    Z * (M * C + C * N) * size_T + (Z * M * N * X * size_A if partial else ((1 + pre) * Z * M + bias) * N * size_T)
 flops    2 * Z * M * N * C
 limits   size_T == 2 and 1 <= M and 1 <= N and 1 <= C and Z < 65536 and X < 65536 and C < 2**30 and M < 2**30
          and N < 2**30 and P == (C if L == 2 else M) and Q == (M if L == 2 else C) and R == (C if L else N)
-         and S == (N if L else C)
+         and S == (N if L else C) and (X == 1 or partial)
 used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py linear,
          cudagrad/ops/matmul.py mm, mm_nt, mm_tn, bmm, matmul
 */

@@ -9,7 +9,7 @@ shapes   partial: A[Z,X,M,N]   bias: T[N] or null   y: T[Z,M,N]   pre: T[Z,M,N] 
 where    V = 16 // size_T if aligned and N * size_T % 16 == 0 else 1
          G = ceil(M * N, 256 * V)
 launch   grid = (G, Z)   block = 256   shared = 0
-bytes    Z * M * N * (X * size_A + (1 + pre) * size_T)
+bytes    Z * M * N * (X * size_A + (1 + pre) * size_T) + bias * N * size_T
 flops    Z * M * N * X
 limits   1 <= X and 1 <= M and 1 <= N and Z < 65536 and G < 2**31 and N < 2**31 and X < 2**31
 used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py linear,
@@ -37,7 +37,7 @@ source   the ending of linear_float and linear_tensor
 shapes   y: T[M,N] in place   bias: T[N] or null   pre: T[M,N] or null
 where    V = 16 // size_T if aligned and N * size_T % 16 == 0 else 1
 launch   grid = ceil(M * N, 256 * V)   block = 256   shared = 0
-bytes    (2 + pre) * M * N * size_T
+bytes    (2 + pre) * M * N * size_T + bias * N * size_T
 flops    M * N
 limits   1 <= M and 1 <= N and M * N < 2**38 and N < 2**31
 used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py linear

@@ -355,6 +355,39 @@ def test_loads_join_and_banks_do_not_conflict(file, name, size, layout):
 
 
 @needs_compiler
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_the_headers_bytes_are_those_that_are_touched(name):
+    d, tiles = DTYPES[name], "linear_float" if name == "float32" else "linear_tensor"
+    x, w, b = made(1, (5, 256), d), made(2, (64, 256), d), made(3, 64, d)
+    y, pre, parts = (np.empty((5, 64), t) for t in (d, d, np.dtype("f4")))
+    wide, thick = made(4, (5, 2048), d), made(5, (64, 2048), d)
+    ends = dict(bias=b, y=y, pre=pre, act=2)
+    one = dict(bias=b, y=y[None], pre=pre[None], act=2)
+    with emulator.traffic() as traffic:
+        plans = [
+            launch("linear_rows.cu", "linear_rows", x=x, w=w, partial=None, **ends),
+            launch("linear_rows.cu", "linear_rows", x=wide, w=thick, partial=np.empty((2, 5, 64), "f4"), **ends),
+            launch("linear_total.cu", "linear_total", partial=np.ones((1, 2, 5, 64), "f4"), **one),
+            launch("linear_total.cu", "linear_ending", **(ends | {"y": y.copy() * 0})),
+            launch("linear_backward.cu", "linear_backward", g=x, s=x, dz=np.empty_like(x), partial=None, act=2),
+            launch(
+                "linear_backward.cu", "linear_backward", g=x, s=None, dz=None, partial=parts[:1].repeat(4, 1), act=0
+            ),
+            launch(
+                f"{tiles}.cu",
+                tiles,
+                a=x[None, :, :128].copy(),
+                b=w[None, :, :128].copy(),
+                layout=0,
+                partial=None,
+                **one,
+            ),
+        ]
+    counted = [n for entry in dict.fromkeys(p.entry.name for p in plans) for n in traffic.touched[entry]]
+    assert counted == [p.cost("bytes") for p in plans]
+
+
+@needs_compiler
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 @pytest.mark.parametrize("layout", [0, 1, 2])
 def test_the_form_for_sm_75(layout, name):
