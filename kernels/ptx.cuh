@@ -8,14 +8,18 @@
 
 #define CG_ARCH __CUDA_ARCH__
 
-// 16 or 8 bytes in one instruction; the address is a multiple of as many. st16 is of global memory, and no plain store:
-// of one that stands beside stores of single elements in another branch the compiler makes such as well.
+// 16 or 8 bytes in one instruction; the address is a multiple of as many. To global memory st16 is no plain store: of one
+// that stands beside stores of single elements in another branch the compiler makes such as well. Which memory it is the
+// compiler knows: of the two branches one is left.
 __device__ inline uint4 ld16(const void* from) { return *(const uint4*)from; }
 __device__ inline uint2 ld8(const void* from) { return *(const uint2*)from; }
 __device__ inline void st16(void* to, uint4 v) {
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(v.x), "r"(v.y),
-               "r"(v.z), "r"(v.w)
-               : "memory");
+  if (__isShared(to))
+    *(uint4*)to = v;
+  else
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w)
+                 : "memory");
 }
 __device__ inline void st8(void* to, uint2 value) { *(uint2*)to = value; }
 

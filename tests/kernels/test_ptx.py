@@ -468,3 +468,31 @@ def test_nvrtc_builds_them(tmp_path, architecture):
     for body in (COPY, COPY_4, GROUPS.replace("WAITS", "1").replace("LANDED", "3")):
         assert not built(copy_probe(tmp_path, body), x=x, y=y)
     assert not built(probe(tmp_path, "st8(y + 2 * threadIdx.x, ld8(x + 2 * threadIdx.x));"), x=x, y=y)
+
+
+SIXTEEN = """__shared__ __align__(16) float kept[4 * 32];
+const int t = threadIdx.x;
+st16(kept + 4 * t, ld16(x + 4 * t));
+__syncthreads();
+st16(y + 4 * t, ld16(kept + 4 * (31 - t)));"""
+
+
+def test_sixteen_bytes_at_once_from_and_to_both_memories(tmp_path):
+    x, y = floats()
+    launch(probe(tmp_path, SIXTEEN, "x: float[N]  y: float[M]", block="32"), x=x, y=y)
+    assert np.array_equal(y.reshape(-1, 4), x[:128].reshape(-1, 4)[::-1])
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+def test_nvrtc_stores_sixteen_bytes_to_the_memory_that_is_meant(tmp_path, architecture):
+    """st.global with an address in shared memory is an illegal access, of which the emulator knows nothing."""
+    x, y = floats()
+    file = probe(tmp_path, SIXTEEN, "x: float[N]  y: float[M]", block="32")
+    made = plan(file, "probe", {"x": x, "y": y}, emulator.address, emulator.PROCESSORS)
+    try:
+        found = nvrtc.instructions(file, made.macros, architecture)["probe"]
+    except RuntimeError as reason:
+        pytest.skip(str(reason))
+    stores = {re.sub(r"\.(E|SYS)", "", name): n for name, n in found.items() if name.startswith("ST")}
+    assert stores == {"STS.128": 1, "STG.128": 1}
