@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from cudagrad.backend import emulator
+from cudagrad.backend.emulated import EmulatedArray
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.backend.kernels.launch import plan
+from cudagrad.core.tensor import wrap
 
 needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")), reason="the emulated device needs g++ or clang++"
@@ -24,6 +26,9 @@ def _why_no_nvrtc():
 
 # For tests that build for GPUs; the extra ``compile`` has all they need, and no GPU is.
 needs_nvrtc = pytest.mark.skipif(_why_no_nvrtc() is not None, reason=str(_why_no_nvrtc()))
+
+# Where a kernel does not run, a test of kernels is of nothing.
+no_fallback = pytest.mark.usefixtures("strict")
 
 DTYPES = {"float32": np.dtype("f4"), "float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 # Rounding of an output once, and of sums in float32.
@@ -65,6 +70,22 @@ def line_of(file, text):
     """The number of the line of a file that contains ``text``."""
     with open(file, encoding="utf-8") as lines:
         return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+def made(seed, shape, dtype=np.float32, scale=1.0, shift=0.0):
+    """Normal random numbers."""
+    return np.asarray(np.random.default_rng(seed).standard_normal(shape) * scale + shift).astype(dtype)
+
+
+def on_device(a, layout=None):
+    """A tensor on the emulated device over ``a`` in a layout, a leaf of the graph where its dtype can be one's."""
+    t = wrap((a if layout is None else layout(a)).view(EmulatedArray))
+    return t.requires_grad_() if t.dtype.is_floating_point else t
+
+
+def host(t):
+    """The array of a tensor, brought to the CPU."""
+    return t.detach().cpu().array
 
 
 def askew(a):

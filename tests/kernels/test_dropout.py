@@ -4,20 +4,14 @@ import numpy as np
 import pytest
 
 import cudagrad
-import cudagrad.config
 from cudagrad.backend import emulator, philox
 from cudagrad.core.tensor import wrap
 
-from .common import DTYPES, askew, launch, needs_compiler
+from .common import DTYPES, askew, launch, needs_compiler, no_fallback
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, no_fallback]
 
 F = cudagrad.nn.functional
-
-
-@pytest.fixture(autouse=True)
-def no_fallback(monkeypatch):
-    monkeypatch.setattr(cudagrad.config, "STRICT", True)
 
 
 def run(x, p, seed, offset, per=1):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import cudagrad
-import cudagrad.config
 from cudagrad.backend import emulated, emulator
 from cudagrad.backend.kernels import elementwise, layout, nvrtc
 from cudagrad.backend.kernels.adapters import pointwise
@@ -16,29 +15,17 @@ from cudagrad.core.tensor import wrap
 from cudagrad.tools import where
 
 from ..double import installed
-from .common import DTYPES, EPS, askew, every_second, needs_compiler, needs_nvrtc, worst
+from .common import DTYPES, EPS, askew, every_second, host, made, needs_compiler, needs_nvrtc, no_fallback, worst
+
+pytestmark = no_fallback
 
 F = cudagrad.nn.functional
 BOOL, DOUBLE = np.dtype(bool), np.dtype("f8")
 ALL = {**DTYPES, "float64": DOUBLE}
 
 
-@pytest.fixture(autouse=True)
-def no_fallback(monkeypatch):
-    """Where a kernel does not run, the test is of nothing."""
-    monkeypatch.setattr(cudagrad.config, "STRICT", True)
-
-
-def made(seed, shape, dtype=np.float32):
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
-
-
 def on_device(a):
     return wrap(a.view(emulated.EmulatedArray))
-
-
-def here(t):
-    return t.detach().cpu().array
 
 
 def wide(a):
@@ -145,7 +132,7 @@ def check_op(name, *inputs):
     assert got.array.dtype == (BOOL if expected.dtype == BOOL else DOUBLE if name == "to" else dtype)
     assert got.shape == expected.shape
     room = 0 if expected.dtype == BOOL else 4 * EPS[dtype.name]
-    off = np.abs(here(got).astype(np.float64) - expected.astype(np.float64))
+    off = np.abs(host(got).astype(np.float64) - expected.astype(np.float64))
     assert (off <= room * np.maximum(1, np.abs(expected))).all()
 
 
@@ -168,8 +155,8 @@ def test_casts_round_once_to_the_nearest():
     pairs = [("float16", "float64"), ("float64", "float16"), ("bfloat16", "float32"), ("float64", "bfloat16")]
     for before, after in pairs:
         a = x.astype(ALL[before])
-        assert np.array_equal(here(wrap_to(a, after)), a.astype(ALL[after])), (before, after)
-    assert np.array_equal(here(wrap_to(x > 0, "float32")), (x > 0).astype(np.float32))
+        assert np.array_equal(host(wrap_to(a, after)), a.astype(ALL[after])), (before, after)
+    assert np.array_equal(host(wrap_to(x > 0, "float32")), (x > 0).astype(np.float32))
 
 
 def wrap_to(a, name):
@@ -266,7 +253,7 @@ def test_nans_infinities_and_zeros_are_those_of_the_ops_text(name):
     call, definition = OPS[name]
     x, y = (a.reshape(-1) for a in np.meshgrid(SPECIAL, SPECIAL))
     inputs = (x, y)[: arity(definition)]
-    got = here(call(*map(on_device, inputs)))
+    got = host(call(*map(on_device, inputs)))
     with np.errstate(all="ignore"):
         expected = call(*map(wrap, inputs)).array
     assert np.allclose(got, expected, rtol=1e-5, atol=1e-37, equal_nan=True)
@@ -281,9 +268,9 @@ def test_what_no_kernel_is_meant_for_is_the_texts_affair_in_strict_mode_too():
     complexes = whole + 1j
     for call in (lambda x: x + 2, lambda x: x * x, lambda x: -x, lambda x: x == 3, cudagrad.square):
         for a in (whole, complexes):
-            assert np.array_equal(here(call(on_device(a))), call(wrap(a)).array)
+            assert np.array_equal(host(call(on_device(a))), call(wrap(a)).array)
     x = on_device(np.abs(made(1, (2, 3))))
-    assert np.allclose(here(x**2.5), here(x) ** 2.5)
+    assert np.allclose(host(x**2.5), host(x) ** 2.5)
     with pytest.raises(RuntimeError, match="The size of tensor a"):
         x + on_device(made(1, (2, 4)))
     with pytest.raises(RuntimeError, match="Boolean alpha"):
@@ -312,7 +299,7 @@ def test_in_place_forms_are_one_launch(monkeypatch):
     part.add_(on_device(row)), part.mul_(2.0), part.sub_(on_device(row)), part.div_(on_device(row))
     assert len(launches) == 4
     whole[:, ::2] = ((whole[:, ::2] + row) * 2 - row) / row
-    assert np.array_equal(here(x), whole)  # what lies between is as it was
+    assert np.array_equal(host(x), whole)  # what lies between is as it was
     with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
         on_device(row.copy()).add_(part)
 
@@ -323,7 +310,7 @@ def test_in_place_on_parts_of_one_memory_reads_before_it_writes():
     t = on_device(x.copy())
     t[:, 1:].add_(t[:, :-1])
     x[:, 1:] += x[:, :-1].copy()
-    assert np.array_equal(here(t), x)
+    assert np.array_equal(host(t), x)
 
 
 @needs_compiler
@@ -377,7 +364,7 @@ def check_rule(name, dtype, shape):
         emulated.emulator.run = real
     assert len(launches) == 1, "a rule is one launch"
     expected = g.astype(np.float64) * SLOPES[name](x.astype(np.float64))
-    assert t.grad.array.dtype == dtype and worst(here(t.grad), expected) < 8 * EPS[dtype.name]
+    assert t.grad.array.dtype == dtype and worst(host(t.grad), expected) < 8 * EPS[dtype.name]
 
 
 @needs_compiler
@@ -406,9 +393,9 @@ def test_higher_derivatives_come_from_the_formula():
     x = on_device(made(1, (3, 5), np.float64)).requires_grad_()
     (g,) = cudagrad.autograd.grad(F.gelu(x).sum(), x, create_graph=True)
     (second,) = cudagrad.autograd.grad(g.sum(), x)
-    value = here(x)
+    value = host(x)
     density = np.exp(-value * value / 2) / math.sqrt(2 * math.pi)
-    assert worst(here(second), (2 - value * value) * density) < 1e-12
+    assert worst(host(second), (2 - value * value) * density) < 1e-12
 
 
 # ---- chains
@@ -532,9 +519,9 @@ def test_the_cuda_device_packs_the_layout_and_the_numbers():
         there = [cudagrad.from_numpy(a.copy()).to("cuda") for a in (x, y)]
         for factor in (0.5, 0.25):
             got = F.leaky_relu(there[0].t(), factor) - there[1].reshape(10, 1)
-            assert np.array_equal(here(got), np.where(x > 0, x, x * np.float32(factor)).T - y[:, None])
+            assert np.array_equal(host(got), np.where(x > 0, x, x * np.float32(factor)).T - y[:, None])
         there[0][:, ::2].mul_(there[1][::2])
         x[:, ::2] *= y[::2]
-        assert np.array_equal(here(there[0]), x)
+        assert np.array_equal(host(there[0]), x)
         assert [name for name, *_ in double.launched] == ["elementwise"] * 5
         assert len(double.built) == 3

@@ -1,17 +1,18 @@
 """cross_entropy and logsumexp on the emulated device, against float64 NumPy from the definition."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import cudagrad
 import cudagrad.config
 from cudagrad.backend import emulator
-from cudagrad.core.tensor import wrap
 from cudagrad.tools.which import where
 
-from .common import DTYPES, EPS, askew, every_second, launch, needs_compiler, worst
+from .common import DTYPES, EPS, askew, every_second, host, launch, made, needs_compiler, no_fallback, on_device, worst
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, no_fallback]
 
 F = cudagrad.nn.functional
 IGNORED = -100
@@ -22,8 +23,7 @@ LONG = [(2, 4099), (2, 20000), (1, 50257)]
 COLUMNS = [(2, 7, 8), (1, 33, 50), (3, 5, 4, 9), (2, 600, 17), (2, 130, 33), (4, 6, 3), (1, 1, 40)]
 
 
-def made(seed, shape, dtype, scale=2.0):
-    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(dtype)
+made = functools.partial(made, scale=2.0)
 
 
 def classes(shape, ignored=False):
@@ -32,23 +32,6 @@ def classes(shape, ignored=False):
     if ignored:
         t.reshape(-1)[1::3] = IGNORED
     return t
-
-
-def on_device(a, layout=None):
-    """A leaf on the emulated device over ``a`` in a layout."""
-    a = a if layout is None else layout(a)
-    t = wrap(a.view(type(cudagrad.empty(0, device="emulated").array)))
-    return t.requires_grad_() if a.dtype.kind not in "iu" else t
-
-
-def host(t):
-    return t.detach().cpu().array
-
-
-@pytest.fixture(autouse=True)
-def no_fallback(monkeypatch):
-    """Where a kernel does not run, the test is of nothing."""
-    monkeypatch.setattr(cudagrad.config, "STRICT", True)
 
 
 # ---- cross_entropy

@@ -6,23 +6,17 @@ import numpy as np
 import pytest
 
 import cudagrad
-import cudagrad.config
 from cudagrad.backend import emulator
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.tools.kernels import variant
 
-from .common import DTYPES, EPS, askew, every_second, needs_compiler, needs_nvrtc, worst
+from .common import DTYPES, EPS, askew, every_second, made, needs_compiler, needs_nvrtc, no_fallback, on_device, worst
 from .test_nvrtc import REGISTERS
-from .test_rows import SHAPES, layer_norm64, layer_norm_back64, made, on_device, rms_norm64, rms_norm_back64
+from .test_rows import SHAPES, layer_norm64, layer_norm_back64, rms_norm64, rms_norm_back64
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, no_fallback]
 
 F = cudagrad.nn.functional
-
-
-@pytest.fixture(autouse=True)
-def no_fallback(monkeypatch):
-    monkeypatch.setattr(cudagrad.config, "STRICT", True)
 
 
 # ---- norms

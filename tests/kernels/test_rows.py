@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 import cudagrad
-import cudagrad.config
 from cudagrad.backend import emulator
-from cudagrad.core.tensor import wrap
 
-from .common import DTYPES, EPS, askew, every_second, needs_compiler, worst
+from .common import DTYPES, EPS, askew, every_second, made, needs_compiler, no_fallback, on_device, worst
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, no_fallback]
 
 F = cudagrad.nn.functional
 
@@ -63,23 +61,6 @@ def softmax64(x, dim):
 def log_softmax64(x, dim):
     away = x - x.max(dim, keepdims=True)
     return away - np.log(np.exp(away).sum(dim, keepdims=True))
-
-
-@pytest.fixture(autouse=True)
-def no_fallback(monkeypatch):
-    """Where a kernel does not run, the test is of nothing."""
-    monkeypatch.setattr(cudagrad.config, "STRICT", True)
-
-
-def made(seed, shape, dtype, scale=1.0, shift=0.0):
-    return (np.random.default_rng(seed).standard_normal(shape) * scale + shift).astype(dtype)
-
-
-def on_device(a, layout=None):
-    """A leaf on the emulated device over ``a`` in a layout."""
-    t = cudagrad.empty(0, device="emulated")
-    a = a if layout is None else layout(a)
-    return wrap(a.view(type(t.array))).requires_grad_()
 
 
 def gradients_of(y, g, *leaves):
