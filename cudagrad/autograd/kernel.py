@@ -62,6 +62,8 @@ def kernel(source, signature=None, *, grid=None, block=256, shared=0, entry=None
     options |= {"grad": grad, "check": check, "name": name}
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"kernel: source must be CUDA C or the path of a file, not {type(source).__name__}")
+    if not isinstance(signature, (str, type(None))):
+        raise TypeError(f"kernel: signature must be a text, not {type(signature).__name__}")
     return Kernel(source, signature, _place(source, outside(sys._getframe(1))), **options)
 
 

@@ -235,6 +235,29 @@ def test_division_by_zero_and_the_next_launch_after_an_error(tmp_path):
     assert np.array_equal(y, 4 // np.arange(1, 5))
 
 
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        ("y[threadIdx.x] = threadIdx.x / (N - N);", "a trap"),  # the compiler sees that it divides by 0
+        ("if (threadIdx.x == 1) __trap();", "a trap: __trap()"),
+        ("assert(x[threadIdx.x] < 1);", "assertion x[threadIdx.x] < 1 failed"),
+        ("y[threadIdx.x + 100000] = 1;", "illegal access: byte 400000 of y"),
+        ("y[(int)threadIdx.x - 100000] = 1;", "illegal access: byte -400000 of y"),
+        ("volatile char much[300000]; much[threadIdx.x] = 0;", "a thread's stack"),
+    ],
+)
+def test_what_would_end_the_process_or_spoil_its_memory_is_an_error_of_the_kernel(tmp_path, body, words):
+    file = probe(tmp_path, body)
+    x, y = numbers(4)
+    assert words in told(file, x=x, y=y)
+
+
+def test_a_kernel_that_throws_does_not_compile(tmp_path):
+    x, y = numbers(4)
+    with pytest.raises(RuntimeError, match="exception handling disabled|cannot use 'throw'"):
+        launch(probe(tmp_path, "throw 1;"), x=x, y=y)
+
+
 def test_fibers_by_ucontext_do_the_same(tmp_path):
     """What other processors than x86-64 and aarch64 use."""
     body = "__shared__ float kept[64];\nkept[threadIdx.x] = x[threadIdx.x];\n__syncthreads();\n"

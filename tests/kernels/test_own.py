@@ -714,6 +714,8 @@ def test_a_source_that_is_not_there():
         torch.kernel("missing.cu", STATED)
     with pytest.raises(TypeError, match="source must be CUDA C or the path of a file, not int"):
         torch.kernel(3, STATED)
+    with pytest.raises(TypeError, match="signature must be a text, not int"):
+        torch.kernel(SCALE, 5)
 
 
 X = torch.ones(3)
@@ -751,6 +753,11 @@ def test_an_argument_that_does_not_fit_is_named(args, kwargs, error, words):
         ({"grid": 2**31}, "a grid of"),
         ({"grid": "N / 2"}, r"grid is \(1.5,\), which is not whole; ceil\(a, b\) rounds up"),
         ({"grid": "N - 3"}, "no block would run, and nothing write y"),
+        ({"grid": (1, 1, 1, 1)}, r"grid is \(1, 1, 1, 1\), and has at most three sizes"),
+        (
+            {"block": 0},
+            r"scale: launch grid = ceil\(N, 0\) .*: an expression of it or of a shape divides by 0",
+        ),
         ({"shared": "N * 100000"}, "0 to 232448 bytes of shared memory, not 300000"),
     ],
 )

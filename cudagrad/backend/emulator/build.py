@@ -20,6 +20,8 @@ OPTIONS = (
     "-fPIC",
     "-fvisibility=hidden",
     "-ffp-contract=off",
+    "-fno-exceptions",  # a GPU has none
+    "-fstack-clash-protection",  # so that no frame steps over the end of a thread's stack
     "-fno-threadsafe-statics",  # g++ guards a __shared__ array of halves as if it had something to construct
     "-Wno-unknown-pragmas",
 )

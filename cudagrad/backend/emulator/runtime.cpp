@@ -23,6 +23,7 @@ enum State { READY, WAITS_BLOCK, WAITS_WARP, DONE };
 enum Schedule { ORDERED, REVERSED, RANDOM, EAGER };
 
 const size_t ROOM = 64 << 10;  // of a thread's stack
+const size_t GUARD = 16 << 20;  // addresses before and after an array that nothing lies at
 const int MOST_THREADS = 1024;
 
 Thread* self;
@@ -60,8 +61,8 @@ uint64_t random_bits() {  // xorshift64*, Vigna 2016
   return random_state * 0x2545F4914F6CDD1DULL >> 16;
 }
 
-void* map(size_t bytes) {
-  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+void* map(size_t bytes, int access = PROT_READ | PROT_WRITE) {
+  void* at = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return at == MAP_FAILED ? nullptr : at;
 }
 
@@ -114,18 +115,18 @@ void write_message(const char* format, va_list list) {
 
 bool stage(Region& r, const Argument& a) {
   size_t skew = (uintptr_t)a.host % 16;  // an array that lies askew in its buffer does so on the device too
-  r.length = (a.bytes + 16 + page - 1) / page * page + 2 * page;
-  r.pages = (char*)map(r.length);
+  const size_t room = (a.bytes + 16 + page - 1) / page * page;
+  r.length = room + 2 * GUARD;
+  r.pages = (char*)map(r.length, PROT_NONE);
   if (!r.pages) return false;
-  char* last = r.pages + r.length - page;
+  char *first = r.pages + GUARD, *last = first + room;
+  if (mprotect(first, room, PROT_READ | PROT_WRITE)) return false;
   r.start = last - a.bytes - ((uintptr_t)last - a.bytes - skew) % 16;
   r.end = r.start + a.bytes;
   r.argument = &a;
-  memset(r.pages + page, 0xff, r.length - 2 * page);
+  memset(first, 0xff, room);
   if (a.role != OUTPUT) memcpy(r.start, a.host, a.bytes);
-  mprotect(r.pages, page, PROT_NONE);
-  mprotect(last, page, PROT_NONE);
-  if (a.role == INPUT) mprotect(r.pages + page, r.length - 2 * page, PROT_READ);
+  if (a.role == INPUT) mprotect(first, room, PROT_READ);
   return true;
 }
 
@@ -161,11 +162,13 @@ void on_fault(int number, siginfo_t* info, void* context) {
 #elif defined(__aarch64__)
   if (!pc) pc = (void*)((ucontext_t*)context)->uc_mcontext.pc;
 #endif
+  if (number == SIGILL || number == SIGTRAP) fail_at(pc, "a trap: __trap(), or what the compiler saw to have no meaning");
   fail_at(pc, "%s: %s", number == SIGFPE ? "integer division by zero" : "illegal access", number == SIGFPE ? "" : where);
 }
 
 struct Handlers {  // in force during a launch only
-  struct sigaction before[3];
+  static constexpr int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}, how_many = sizeof numbers / sizeof *numbers;
+  struct sigaction before[how_many];
   stack_t stack_before;
   static constexpr int numbers[3] = {SIGSEGV, SIGBUS, SIGFPE};
   char* stack;
@@ -179,10 +182,10 @@ struct Handlers {  // in force during a launch only
     struct sigaction action {};
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    for (int i = 0; i < 3; ++i) sigaction(numbers[i], &action, &before[i]);
+    for (int i = 0; i < how_many; ++i) sigaction(numbers[i], &action, &before[i]);
   }
   ~Handlers() {
-    for (int i = 0; i < 3; ++i) sigaction(numbers[i], &before[i], nullptr);
+    for (int i = 0; i < how_many; ++i) sigaction(numbers[i], &before[i], nullptr);
     sigaltstack(&stack_before, nullptr);
     munmap(stack, ROOM);
   }
@@ -409,6 +412,12 @@ void check_free() {}
 #endif
 
 }  // namespace cg
+// What glibc's assert() calls: an assertion of a kernel ends the launch, not the process.
+extern "C" __attribute__((noreturn)) void __assert_fail(const char* text, const char*, unsigned, const char*) {
+  cg::fail_at(__builtin_return_address(0), "assertion %s failed", text);
+  __builtin_unreachable();
+}
+
 
 // Runs a launch; 0, or 1 with the reason in its message. Outputs come back in either case, as far as they were written.
 extern "C" __attribute__((visibility("default"))) int cg_run(cg::Launch* given) {

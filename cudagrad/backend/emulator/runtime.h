@@ -15,7 +15,7 @@ struct Argument {  // as Python's ctypes.Structure of the same name has it
   long long unwritten;  // of an output, after a checked run: the first byte that nothing has written; -1: none
 };
 
-struct Region {  // an array's copy on the device: pages of its own, its end at a page that may not be touched
+struct Region {  // an array's copy on the device: pages of its own between addresses that may not be touched
   char *pages, *start, *end;
   size_t length;
   const Argument* argument;

@@ -83,7 +83,10 @@ def planned(entry, given, address, processors, pending=()):
     key += tuple(given.get(n) for n in entry.texts)
     sized = _SIZED.get(key)
     if sized is None:
-        sized = _sized(entry, given, aligned, processors, pending)
+        try:
+            sized = _sized(entry, given, aligned, processors, pending)
+        except ZeroDivisionError:
+            raise ValueError(f"{_geometry(entry, {})}: an expression of it or of a shape divides by 0") from None
         if len(_SIZED) >= 4096:
             _SIZED.clear()
         _SIZED[key] = sized
@@ -138,6 +141,8 @@ def _whole(entry, part, letters):
     """The three sizes of the launch's ``part``."""
     sizes = value(entry.launch[part], letters)
     sizes = sizes if isinstance(sizes, tuple) else (sizes,)
+    if len(sizes) > 3:
+        raise ValueError(f"{_geometry(entry, letters)}: {part} is {sizes}, and has at most three sizes")
     if any(n != int(n) for n in sizes):
         raise ValueError(f"{_geometry(entry, letters)}: {part} is {sizes}, which is not whole; ceil(a, b) rounds up")
     return tuple(int(n) for n in sizes) + (1,) * (3 - len(sizes))
