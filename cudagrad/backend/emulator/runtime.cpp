@@ -170,7 +170,6 @@ struct Handlers {  // in force during a launch only
   static constexpr int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}, how_many = sizeof numbers / sizeof *numbers;
   struct sigaction before[how_many];
   stack_t stack_before;
-  static constexpr int numbers[3] = {SIGSEGV, SIGBUS, SIGFPE};
   char* stack;
 
   Handlers() {
@@ -412,12 +411,12 @@ void check_free() {}
 #endif
 
 }  // namespace cg
+
 // What glibc's assert() calls: an assertion of a kernel ends the launch, not the process.
 extern "C" __attribute__((noreturn)) void __assert_fail(const char* text, const char*, unsigned, const char*) {
   cg::fail_at(__builtin_return_address(0), "assertion %s failed", text);
   __builtin_unreachable();
 }
-
 
 // Runs a launch; 0, or 1 with the reason in its message. Outputs come back in either case, as far as they were written.
 extern "C" __attribute__((visibility("default"))) int cg_run(cg::Launch* given) {
