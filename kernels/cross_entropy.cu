@@ -103,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 /*
 cross_entropy_total       sums of losses, over a total of weights
 
-math     out[q] = sum_i v[i] / total over the i of block q; total is 1 where null
+math     out[q] = sum_i v[i] / total over the i of block q; total is 1 where null; nan where total is 0
 source   a sum in a fixed order; of Q blocks' sums, one block makes the whole
 shapes   v: A[N]   total: A[1] or null   out: A[Q]
 launch   grid = Q   block = 1024   shared = 0
@@ -117,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(1024)
   A sum = 0;
   for (long long i = blockIdx.x * 1024ll + threadIdx.x; i < N; i += gridDim.x * 1024ll) sum += v[i];
   sum = row_sum(sum);
-  if (threadIdx.x == 0) out[blockIdx.x] = total ? sum / total[0] : sum;
+  if (threadIdx.x == 0) out[blockIdx.x] = !total ? sum : total[0] == 0 ? no_number() : sum / total[0];
 }
 
 /*

@@ -5,7 +5,8 @@ softmax_forward           exponentials of each line over their sum, times g, or 
 
 math     y[n,c,s] = g[n,s] * e^(x[n,c,s] - m[n,s]) / t[n,s]        where log is 0; g is 1 where it is null
          y[n,c,s] = x[n,c,s] - m[n,s] - ln t[n,s]                  where log is 1
-         m[n,s] = max_c x[n,c,s],  t[n,s] = sum_c e^(x[n,c,s] - m[n,s])
+         m[n,s] = max_c x[n,c,s],  t[n,s] = sum_c e^(x[n,c,s] - m[n,s]); with g, of which logsumexp's gradient is made,
+         t is 1 where m is infinity: 0 beside what is infinite
 source   the definition, shifted by the maximum against overflow
 shapes   x, y: T[N,C,S]   g: T[N,S] or null
 where    L = 1 if S > 1 else 0
@@ -32,7 +33,8 @@ extern "C" __global__ void __launch_bounds__(CG_B, 1)
   row.each([&](int, A(&v)[CG_V], int) { e.add(v); });
   e.join();
 
-  const A log_sum = ::log(e.sum), scale = (g && line.there ? (A)g[line.number] : 1) / e.sum;
+  const A log_sum = ::log(e.sum), total = g && e.most == infinity() ? 1 : e.sum;
+  const A scale = (g && line.there ? (A)g[line.number] : 1) / total;
   row.back([&](int j, A(&v)[CG_V], int) {
     A out[CG_V];
     for (int k = 0; k < CG_V; ++k) out[k] = log ? v[k] - e.most - log_sum : exponential(v[k] - e.most) * scale;

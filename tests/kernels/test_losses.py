@@ -232,6 +232,14 @@ def test_infinite_logits_and_ignored_rows():
     assert np.isnan(loss) and not gradient.any()
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_a_mean_over_weights_that_are_all_0_is_nan(smoothing):
+    """Smoothing leaves a sum of losses that is not 0, and it over 0 would be infinite; PyTorch has nan."""
+    w = np.array([0, 1, 1], np.float32)
+    loss, gradient = run(made(1, (2, 3), np.float32), np.array([0, 0]), w, label_smoothing=smoothing)
+    assert np.isnan(loss) and not gradient.any()
+
+
 def test_a_class_of_weight_0_does_not_count_were_it_infinite():
     w = np.array([1, 0, 2], np.float32)
     x = np.array([[0.5, -np.inf, 1]], np.float32)
@@ -362,3 +370,15 @@ def test_logsumexp_of_infinities_and_nans():
     for shape in (x, np.repeat(x[:, :, None], 9, 2)):
         got = host(cudagrad.logsumexp(on_device(shape), 1)).reshape(5, -1)[:, 0]
         assert np.array_equal(got, np.array([inf, 0, -inf, np.nan, inf], np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("columns", [1, 9])
+def test_the_gradient_of_an_infinite_logsumexp_is_0_beside_what_is_infinite(columns):
+    """e^(x - inf): nan where x is inf, as PyTorch has it, and nowhere else."""
+    inf, nan = np.inf, np.nan
+    x = np.array([[0, inf, 1], [inf, inf, -inf], [-inf, -inf, -inf]], np.float32)
+    given = on_device(np.repeat(x[:, :, None], columns, 2)).requires_grad_()
+    cudagrad.logsumexp(given, 1).sum().backward()
+    expected = np.array([[0, nan, 0], [nan, nan, 0], [nan, nan, nan]], np.float32)
+    for column in range(columns):
+        assert np.array_equal(host(given.grad)[:, :, column], expected, equal_nan=True)
