@@ -79,8 +79,6 @@ __device__ inline void store_pack(S* to, const A (&v)[V]) {
 
 // ---- over the 32 lanes of a warp; all must call
 
-__device__ inline A larger(A a, A b) { return a > b || a != a ? a : b; }  // a nan wins, as in NumPy
-
 __device__ inline A warp_sum(A v) {
   for (int lanes = 16; lanes; lanes /= 2) v += __shfl_xor_sync(0xffffffff, v, lanes);
   return v;

@@ -470,6 +470,24 @@ def test_nvrtc_builds_them(tmp_path, architecture):
     assert not built(probe(tmp_path, "st8(y + 2 * threadIdx.x, ld8(x + 2 * threadIdx.x));"), x=x, y=y)
 
 
+def test_the_larger_is_a_nan_where_one_is(tmp_path):
+    values = np.array([0, -1, 2, np.inf, -np.inf, np.nan, 1e-40], np.float32)
+    a, b = (np.ascontiguousarray(m.ravel()) for m in np.meshgrid(values, values))
+    y = np.empty_like(a)
+    body = "y[threadIdx.x] = larger(a[threadIdx.x], b[threadIdx.x]);"
+    file = probe(tmp_path, body, "a, b, y: float[N]", "const float* a, const float* b, float* y, int N")
+    launch(file, a=a, b=b, y=y)
+    assert np.array_equal(y, np.maximum(a, b), equal_nan=True)
+
+
+def test_the_fast_exponential_is_0_below_the_normal_numbers(tmp_path):
+    x = np.array([0, 1, -1, -87.3, -87.4, -100, -np.inf, np.inf, np.nan], np.float32)
+    y = np.empty_like(x)
+    launch(probe(tmp_path, "y[threadIdx.x] = fast_exp(x[threadIdx.x]);"), x=x, y=y)
+    expected = np.exp(x.astype(float))
+    assert np.allclose(y, np.where(expected < 2.0**-126, 0, expected), rtol=1e-5, atol=0, equal_nan=True)
+
+
 SIXTEEN = """__shared__ __align__(16) float kept[4 * 32];
 const int t = threadIdx.x;
 st16(kept + 4 * t, ld16(x + 4 * t));

@@ -35,7 +35,12 @@ CG_SPECIAL uint2 ld8(const void* from) { return cg::load8(from); }
 CG_SPECIAL void st16(void* to, uint4 value) { cg::store16(to, value); }
 CG_SPECIAL void st8(void* to, uint2 value) { cg::store8(to, value); }
 
-CG_SPECIAL float fast_exp(float x) { return expf(x); }
+CG_SPECIAL float fast_exp(float x) {
+  const float y = expf(x);
+  return y < 0x1p-126f ? 0 : y;
+}
+CG_SPECIAL float larger(float a, float b) { return a > b || a != a ? a : b; }
+CG_SPECIAL double larger(double a, double b) { return a > b || a != a ? a : b; }
 
 #if CG_ARCH >= 800
 CG_SPECIAL void cp_async16(void* to, const void* from, bool valid = true) { cg::copy_async(to, from, 16, valid); }
