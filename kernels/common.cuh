@@ -39,22 +39,48 @@ using T = CG_T;
 using W = CG_W;
 using A = CG_A;
 
-// ---- packs of V elements: one element, or elements that fill 16 bytes or a multiple and lie on 16 bytes
+// ---- elements of any type as A; packs of V of them, on as many bytes as the pieces have that one instruction moves
+
+template <class S>
+__device__ inline A wide(S x) {
+  return (A)x;
+}
+__device__ inline A wide(half_t x) { return (float)x; }  // which double is no cast away from
+__device__ inline A wide(bfloat16 x) { return (float)x; }
+
+template <int BYTES>
+__device__ inline auto load_piece(const void* from) {
+  if constexpr (BYTES == 16) return ld16(from);
+  else if constexpr (BYTES == 8) return ld8(from);
+  else if constexpr (BYTES == 4) return *(const unsigned*)from;
+  else return *(const unsigned short*)from;
+}
+__device__ inline void store_piece(void* to, uint4 piece) { st16(to, piece); }
+__device__ inline void store_piece(void* to, uint2 piece) { st8(to, piece); }
+__device__ inline void store_piece(void* to, unsigned piece) { *(unsigned*)to = piece; }
+__device__ inline void store_piece(void* to, unsigned short piece) { *(unsigned short*)to = piece; }
+
+// What one instruction moves of a pack: 16 bytes, or all of it.
+template <class S, int V>
+union Piece {
+  static constexpr int bytes = V * sizeof(S) < 16 ? V * sizeof(S) : 16, n = bytes / sizeof(S);
+  static_assert(V % n == 0, "a pack fills 16 bytes, a multiple or a power of two below");
+  decltype(load_piece<bytes>(nullptr)) whole;
+  S part[n];
+};
 
 template <int V, class S>
 __device__ inline void load_pack(const S* from, A (&v)[V]) {
   if constexpr (V == 1) {
-    v[0] = (A)from[0];
+    v[0] = wide(from[0]);
   } else {
-    constexpr int n = 16 / sizeof(S);
-    static_assert(V % n == 0, "a pack fills 16 bytes or a multiple");
-    for (int i = 0; i < V; i += n) {
-      union {
-        uint4 whole;
-        S part[n];
-      } pack;
-      pack.whole = ld16(from + i);
-      for (int k = 0; k < n; ++k) v[i + k] = (A)pack.part[k];
+    using P = Piece<S, V>;
+#pragma unroll
+    for (int i = 0; i < V; i += P::n) {
+      P pack;
+      pack.whole = load_piece<P::bytes>(from + i);
+#pragma unroll
+      for (int k = 0; k < P::n; ++k) v[i + k] = wide(pack.part[k]);
     }
   }
 }
@@ -64,15 +90,13 @@ __device__ inline void store_pack(S* to, const A (&v)[V]) {
   if constexpr (V == 1) {
     to[0] = (S)v[0];
   } else {
-    constexpr int n = 16 / sizeof(S);
-    static_assert(V % n == 0, "a pack fills 16 bytes or a multiple");
-    for (int i = 0; i < V; i += n) {
-      union {
-        uint4 whole;
-        S part[n];
-      } pack;
-      for (int k = 0; k < n; ++k) pack.part[k] = (S)v[i + k];
-      st16(to + i, pack.whole);
+    using P = Piece<S, V>;
+#pragma unroll
+    for (int i = 0; i < V; i += P::n) {
+      P pack;
+#pragma unroll
+      for (int k = 0; k < P::n; ++k) pack.part[k] = (S)v[i + k];
+      store_piece(to + i, pack.whole);
     }
   }
 }
@@ -118,59 +142,3 @@ __device__ inline A row_sum(A v) {
 __device__ inline A row_max(A v) {
   return row_combine(v, -infinity(), [](A a) { return warp_max(a); });
 }
-
-// One thread's packs of a row of C elements: pack t, t + P, t + 2 P, ... for thread t of P. The row is read once, into
-// registers, where CG_K > 0 packs a thread hold it; else `each` reads it anew, from the caches.
-struct Row {
-  const T* at;
-  int C;
-  A held[CG_K ? CG_K : 1][CG_V];
-
-  Row(const T* at, int C) : at(at), C(C) {
-#pragma unroll
-    for (int k = 0; k < CG_K; ++k)
-      if (first(k) < C) load_pack(at + first(k), held[k]);
-  }
-
-  // Adds another row and rounds to T. Where registers hold no rows the sums go to `to`, which is the row from then on.
-  void add(const T* other, T* to) {
-    A more[CG_V];
-    if constexpr (CG_K > 0) {
-#pragma unroll
-      for (int k = 0; k < CG_K; ++k)
-        if (first(k) < C) {
-          load_pack(other + first(k), more);
-          add_rounded(held[k], more);
-        }
-    } else {
-      for (int k = 0; first(k) < C; ++k) {
-        load_pack(at + first(k), held[0]);
-        load_pack(other + first(k), more);
-        add_rounded(held[0], more);
-        store_pack(to + first(k), held[0]);
-      }
-      at = to;
-    }
-  }
-
-  static void add_rounded(A (&v)[CG_V], const A (&more)[CG_V]) {
-    for (int k = 0; k < CG_V; ++k) v[k] = (A)(T)(v[k] + more[k]);
-  }
-
-  static int first(int k) { return (k * (int)blockDim.x + (int)threadIdx.x) * CG_V; }
-
-  // use(j, v, k) for each of this thread's packs: elements j to j + CG_V of the row are v; it is the thread's k-th pack.
-  template <class Use>
-  void each(Use use) {
-    if constexpr (CG_K > 0) {
-#pragma unroll
-      for (int k = 0; k < CG_K; ++k)
-        if (first(k) < C) use(first(k), held[k], k);
-    } else {
-      for (int k = 0; first(k) < C; ++k) {
-        load_pack(at + first(k), held[0]);
-        use(first(k), held[0], k);
-      }
-    }
-  }
-};

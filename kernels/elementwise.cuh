@@ -36,50 +36,12 @@ __device__ inline void find(const Layout& layout, unsigned unit, long long (&at)
   }
 }
 
-// ---- elements of any type as A, and back
+// ---- elements read and written
 
 template <class S>
 constexpr bool is_void = false;
 template <>
 constexpr bool is_void<void> = true;
-
-template <class S>
-__device__ inline A wide(S x) {
-  return (A)x;
-}
-__device__ inline A wide(half_t x) { return (float)x; }
-__device__ inline A wide(bfloat16 x) { return (float)x; }
-
-// What one instruction moves: 16 bytes, or what a pack of a narrower type has.
-template <int BYTES>
-struct Piece;
-template <>
-struct Piece<16> {
-  using type = uint4;
-  static type load(const void* from) { return ld16(from); }
-  static void store(void* to, type piece) { st16(to, piece); }
-};
-template <class Whole>
-struct Word {
-  using type = Whole;
-  static type load(const void* from) { return *(const Whole*)from; }
-  static void store(void* to, type piece) { *(Whole*)to = piece; }
-};
-template <>
-struct Piece<8> : Word<unsigned long long> {};
-template <>
-struct Piece<4> : Word<unsigned> {};
-template <>
-struct Piece<2> : Word<unsigned short> {};
-
-template <class S, int V>
-struct Pack {
-  static constexpr int bytes = V * sizeof(S) < 16 ? V * sizeof(S) : 16, n = bytes / sizeof(S);
-  union {
-    typename Piece<bytes>::type whole;
-    S part[n];
-  };
-};
 
 // `count` elements, at most V, from element `at` of an array of S; `whole`: all V, which start on 16 bytes. S is void where
 // there is no array.
@@ -91,15 +53,8 @@ __device__ inline void read(const void* array, long long at, bool single, int co
       v[0] = wide(from[0]);
 #pragma unroll
       for (int k = 1; k < V; ++k) v[k] = single || k >= count ? v[0] : wide(from[k]);
-    } else if constexpr (V > 1) {
-      using P = Pack<S, V>;
-#pragma unroll
-      for (int i = 0; i < V; i += P::n) {
-        P pack;
-        pack.whole = Piece<P::bytes>::load(from + i);
-#pragma unroll
-        for (int k = 0; k < P::n; ++k) v[i + k] = wide(pack.part[k]);
-      }
+    } else {
+      load_pack(from, v);
     }
   }
 }
@@ -112,15 +67,8 @@ __device__ inline void write(void* array, long long at, int count, bool whole, c
 #pragma unroll
       for (int k = 0; k < V; ++k)
         if (k < count) to[k] = (S)v[k];
-    } else if constexpr (V > 1) {
-      using P = Pack<S, V>;
-#pragma unroll
-      for (int i = 0; i < V; i += P::n) {
-        P pack;
-#pragma unroll
-        for (int k = 0; k < P::n; ++k) pack.part[k] = (S)v[i + k];
-        Piece<P::bytes>::store(to + i, pack.whole);
-      }
+    } else {
+      store_pack(to, v);
     }
   }
 }

@@ -1,6 +1,62 @@
 #include "columns.cuh"
 #include "common.cuh"
 
+// One thread's packs of a row of C elements: pack t, t + P, t + 2 P, ... for thread t of P. The row is read once, into
+// registers, where CG_K > 0 packs a thread hold it; else `each` reads it anew, from the caches.
+struct Row {
+  const T* at;
+  int C;
+  A held[CG_K ? CG_K : 1][CG_V];
+
+  Row(const T* at, int C) : at(at), C(C) {
+#pragma unroll
+    for (int k = 0; k < CG_K; ++k)
+      if (first(k) < C) load_pack(at + first(k), held[k]);
+  }
+
+  // Adds another row and rounds to T. Where registers hold no rows the sums go to `to`, which is the row from then on.
+  void add(const T* other, T* to) {
+    A more[CG_V];
+    if constexpr (CG_K > 0) {
+#pragma unroll
+      for (int k = 0; k < CG_K; ++k)
+        if (first(k) < C) {
+          load_pack(other + first(k), more);
+          add_rounded(held[k], more);
+        }
+    } else {
+      for (int k = 0; first(k) < C; ++k) {
+        load_pack(at + first(k), held[0]);
+        load_pack(other + first(k), more);
+        add_rounded(held[0], more);
+        store_pack(to + first(k), held[0]);
+      }
+      at = to;
+    }
+  }
+
+  static void add_rounded(A (&v)[CG_V], const A (&more)[CG_V]) {
+    for (int k = 0; k < CG_V; ++k) v[k] = (A)(T)(v[k] + more[k]);
+  }
+
+  static int first(int k) { return (k * (int)blockDim.x + (int)threadIdx.x) * CG_V; }
+
+  // use(j, v, k) for each of this thread's packs: elements j to j + CG_V of the row are v; it is the thread's k-th pack.
+  template <class Use>
+  void each(Use use) {
+    if constexpr (CG_K > 0) {
+#pragma unroll
+      for (int k = 0; k < CG_K; ++k)
+        if (first(k) < C) use(first(k), held[k], k);
+    } else {
+      for (int k = 0; first(k) < C; ++k) {
+        load_pack(at + first(k), held[0]);
+        use(first(k), held[0], k);
+      }
+    }
+  }
+};
+
 /*
 layer_norm_forward        normalise each row of x, or of x + residual, then scale and shift it
 

@@ -246,7 +246,7 @@ FAULTS = {
         "store_pack(y + start + j, out)",
         "store_pack(y + start + j + 4, out)",
     ),
-    "a bound left out": ("common.cuh", "if (first(k) < C) load_pack", "load_pack"),
+    "a bound left out": ("layer_norm.cu", "if (first(k) < C) load_pack", "load_pack"),
     "a row too many": ("layer_norm.cu", "if (i >= N) return;", "if (i > N) return;"),
 }
 
