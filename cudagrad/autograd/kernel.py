@@ -30,9 +30,10 @@ def kernel(source, signature=None, *, grid=None, block=256, shared=0, entry=None
     arrays, ``"x: float[N,C], w: float[C] -> y: float[N]"``: what stands left of ``->`` is given, what stands right is
     made and returned, several as a tuple. Types are C's or NumPy's, or T, W, A: the data's, the weights' and that of
     sums, which reach the source as ``CG_T``, ``CG_W``, ``CG_A``. An input may be ``or null`` (None is given) or
-    ``in place``: it is changed, and its name stands right of ``->`` as well. A source with a header, as
-    kernels/README.md has it, needs no signature. Call it with inputs and numbers in the C function's order, or by name;
-    a number named as an axis is known from the shapes.
+    ``in place``: it is changed, and its name alone stands right of ``->`` as well. What an output
+    holds at first is undefined, so what atomics add into is given: ``"x: float[N], y: float[1] in place -> y"``. A
+    source with a header, as kernels/README.md has it, needs no signature. Call it with inputs and numbers in the C
+    function's order, or by name; a number named as an axis is known from the shapes.
 
     Shapes      axes of inputs are letters, words or numbers; ``N...`` is any number of axes, which the source sees as
                 one; of outputs also expressions: ``[N - 2]``. Arrays are C-contiguous, copied where they are not

@@ -37,7 +37,7 @@ def save(
     Raises      TypeError for any other object, with its place in ``obj`` and what to save in its stead;
                 RuntimeError where the folder does not exist
     Differs     nothing is pickled: ``pickle_module`` and ``pickle_protocol`` are taken and not used, and whole modules
-                are refused
+                are refused; PyTorch's own ``torch.load`` does not read the file, ``safetensors.torch.load_file`` does
     """
     if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")

@@ -24,6 +24,8 @@ class Ran:
 def where(function, *args, **kwargs):
     """A list of ``Ran``, one for every op that ``function(*args, **kwargs)`` calls, which it is to find that out.
 
+    The rules that a backward within runs are not listed.
+
     >>> print(*where(cudagrad.nn.functional.relu, tensor([1.0])))
     relu on cpu: cudagrad/ops/activation.py relu (the CPU runs no kernels)
     """

@@ -3,7 +3,7 @@
 FORWARD and FIRST_ORDER name for an op the function that runs its forward, or its first-order rule, by kernels, WRITES
 that which writes the forward's result into its first array. It takes what the op's own function takes, behind
 ``run(file, entry, **arguments)``, which launches on the device of the arrays, and raises ``Unfit`` where no kernel can
-serve: the op's own text does then.
+serve: the op's own text does then. Only an op with a ``fused`` rule has a first-order rule to serve.
 """
 
 from . import dropout, linear, losses, norms, pointwise, softmax
