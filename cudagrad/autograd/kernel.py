@@ -33,7 +33,8 @@ def kernel(source, signature=None, *, grid=None, block=256, shared=0, entry=None
     ``in place``: it is changed, and its name alone stands right of ``->`` as well. What an output
     holds at first is undefined, so what atomics add into is given: ``"x: float[N], y: float[1] in place -> y"``. A
     source with a header, as kernels/README.md has it, needs no signature. Call it with inputs and numbers in the C
-    function's order, or by name; a number named as an axis is known from the shapes.
+    function's order, or by name; a number named as an axis is known from the shapes. Autocast casts none of its
+    arguments: what a half-precision layer gives is of another type than a float32 parameter, and T is one type.
 
     Shapes      axes of inputs are letters, words or numbers; ``N...`` is any number of axes, which the source sees as
                 one; of outputs also expressions: ``[N - 2]``. Arrays are C-contiguous, copied where they are not
