@@ -82,11 +82,12 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     found = _run_to(inputs, [t.node for t in inputs], roots, retain, create_graph)
     return tuple(
-        _result(t, i, found, allow_unused or materialize_grads, materialize_grads) for i, t in enumerate(inputs)
+        _result(t, i, found, allow_unused or materialize_grads, materialize_grads, create_graph)
+        for i, t in enumerate(inputs)
     )
 
 
-def _result(t, i, found, allowed, materialize):
+def _result(t, i, found, allowed, materialize, create_graph):
     g = found.get(t.node)
     if g is not None:
         return _writable(g if g.array.dtype is t.array.dtype else g.to(t.dtype))
@@ -98,7 +99,7 @@ def _result(t, i, found, allowed, materialize):
                 f"it is {t.dtype} {tuple(t.shape)}",
             )
         )
-    return wrap(xp_of(t.array).zeros_like(t.array)) if materialize else None
+    return wrap(xp_of(t.array).zeros_like(t.array)).requires_grad_(create_graph) if materialize else None
 
 
 def _writable(g):

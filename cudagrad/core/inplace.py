@@ -8,9 +8,9 @@ import numpy as np
 from ..backend import copy_of, memory_of, xp_of
 from .hooks import of_node
 from .modes import MODE, SPACE
-from .node import LASTWRITE, make, outside, rule, send, tick
+from .node import LASTWRITE, make, outside, rule, send, tick, warn
 from .op import TABLE
-from .promote import cast, lift
+from .promote import cast, lift, wrong_type
 from .views import INFERENCE, alias, base_of, counter_of
 from .writable import check_apart, check_fits, check_writable, stale_rule
 
@@ -24,7 +24,10 @@ def inplace(function, name):
     ufunc = op.ufunc if single else None
 
     def method(self, *args, **kwargs):
-        check_writable(self)
+        try:
+            check_writable(self)
+        except AttributeError:
+            raise wrong_type(name, "input", 0, self) from None
         if args:
             check_apart(self, args)
         if ufunc is not None and not kwargs and _written_by(op, self, args):
@@ -52,7 +55,7 @@ def _written_by(op, x, args):
     given = [array]
     for y in args:
         if y.__class__ in _NUMBERS:
-            y = lift(y, x, None)
+            y = lift(y, x, op)
         a = getattr(y, "array", None)
         if (
             a is None
@@ -206,7 +209,7 @@ def _constant_rule(name):
     return overwritten
 
 
-@rule("CopySlices")
+@rule("torch::autograd::CopySlices")
 def _written_rule(k, g, heap):
     """The part of ``g`` under the view goes to what was written; the rest to what the base was before."""
     shape, strides, steps = k.attrs
@@ -243,8 +246,11 @@ def _written_graph(k, g):
 _written_rule.graph = _written_graph
 
 
-def into(out, op, t, *sources):
+def into(out, op, t, *sources, silent=False):
     """The result ``t`` of ``op`` on ``sources`` as ``out=``: resized where it does not fit, cast and written.
+
+    What replaces a tensor of another shape warns, but for a factory's, which is ``silent``.
+
 
     Raises      RuntimeError where it wants a gradient, is of a higher category, or lies in part in a source
     """
@@ -256,6 +262,13 @@ def into(out, op, t, *sources):
     if t.dtype.category > out.dtype.category:
         raise RuntimeError(f"result type {t.dtype.legacy} can't be cast to the desired output type {out.dtype.legacy}")
     if out.array.shape != t.array.shape:
+        if out.array.size and not silent:
+            warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not "
+                f"match the required output shape {list(t.shape)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
+                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
+            )
         out.array = t.array.astype(out.array.dtype)
         bump(out)
         return out

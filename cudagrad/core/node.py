@@ -4,6 +4,7 @@ import heapq
 import itertools
 import os
 import sys
+import warnings
 
 from .. import errors
 from .modes import SPACE
@@ -130,6 +131,14 @@ def outside(frame):
     while frame.f_code.co_filename in INSIDE and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def warn(text, category=UserWarning):
+    """A warning that names the user's line, however many of our own frames and generated calls lie between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_code.co_filename in INSIDE and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 # ---- adapters: nodes on an edge that no user sees

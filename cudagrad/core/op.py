@@ -11,6 +11,18 @@ TABLE = {}  # name -> Op: every op there is
 PUBLIC = {"x": "input", "y": "other", "w": "weight", "b": "bias"}  # a formula's short name -> PyTorch's keyword
 
 
+UNKNOWN = "NotImplemented"  # the node of what has a gradient that nobody, PyTorch included, has written down
+
+
+def unknown(name):
+    """The formula of an op that may stand in a graph, and through which no gradient can come back."""
+
+    def formula(g):
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return formula
+
+
 def SAME(g):
     """The formula of an input that takes the output's gradient unchanged; it costs no call."""
     return g
@@ -41,7 +53,7 @@ def op(**declared):
                 by which formulas may ask for one as for ``out``
     holomorphic False where the formula itself conjugates (abs, real): by default the tape does, for complex inputs
     explain     ``explain(error, *arrays, **options)``: the exception to raise for one that the forward raised
-    node        PyTorch's name of the node, without Backward0, where it is not the op's name in camel case
+    node        PyTorch's name of the node, without Backward0, where it is not the op's name in camel case; UNKNOWN
     """
 
     def declare(forward):
@@ -101,6 +113,8 @@ class Op:
         self.outputs, self.extras = len(self.names) or outputs, tuple(extras)
         self.formulas, self.joint, self.fused, self.adds = formulas, joint, fused, adds
         self.node_name = (node or "".join(part.capitalize() for part in self.name.split("_"))) + "Backward0"
+        if node == UNKNOWN:
+            self.node_name = "torch::autograd::NotImplemented"
         self.diff = self.tensors if joint else tuple(t for t in self.tensors if t in formulas)
         self._check()
         self.impl = ByClass(functools.partial(implementation, self))

@@ -22,6 +22,8 @@ def lift(value, like, op):
         array = like.array
     except AttributeError:
         raise not_tensor(op, like) from None
+    if kind is bool and op is not None and op.mixed is not None:
+        op.mixed(like, SPACE["wrap"](np.asarray(value)))
     key = kind, array.dtype, array.__class__
     kept = _constants.get(key)
     if kept is None:

@@ -334,8 +334,7 @@ class Tensor(metaclass=_TensorMeta):
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment. "
-                "If you were attempting to deepcopy a module, this may be because of a "
+                "moment.  If you were attempting to deepcopy a module, this may be because of a "
                 "torch.nn.utils.weight_norm usage, "
                 "see https://github.com/pytorch/pytorch/pull/103001"
             )

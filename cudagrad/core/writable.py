@@ -13,14 +13,7 @@ from .views import INFERENCE
 
 def check_writable(x):
     """RuntimeError in PyTorch's words where ``x`` may not be written in place just now."""
-    if x.version is INFERENCE and not MODE.inference:
-        raise _refused(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
-            x,
-        )
-    if MODE.grad and (x.node is not None or x.link is not None):
-        _check_history(x)
+    check_history(x)
     array = x.array
     if 0 in array.strides and array.size > 1 and _overlaps(array):
         raise _refused(
@@ -30,7 +23,19 @@ def check_writable(x):
         )
 
 
-def _check_history(x):
+def check_history(x):
+    """As ``check_writable``, for what changes the shape of ``x`` alone: no element is written."""
+    if x.version is INFERENCE and not MODE.inference:
+        raise _refused(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
+            x,
+        )
+    if MODE.grad and (x.node is not None or x.link is not None):
+        _check_nodes(x)
+
+
+def _check_nodes(x):
     made_by, chain = None, [x]
     while chain[-1].link is not None:
         base, *_, maker = chain[-1].link
@@ -81,16 +86,19 @@ def _overlaps(array):
     return any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides))
 
 
-def check_apart(x, sources):
+def check_apart(x, sources, entirely=False):
     """RuntimeError where a source lies in part in the memory of ``x``, which is about to be written.
 
-    One that is exactly the memory of ``x`` is fine. As in PyTorch, only memory without gaps is looked at.
+    One that is exactly the memory of ``x`` is fine, but not for a write that moves elements, which must have its
+    sources ``entirely`` elsewhere. As in PyTorch, only memory without gaps is looked at.
     """
     a = x.array
     root = memory_of(a)
     for y in sources:
         b = getattr(y, "array", None)
-        if b is not None and b is not a and memory_of(b) is root and _meet_in_part(a, b):
+        if b is None or memory_of(b) is not root:
+            continue
+        if _meet_in_part(a, b) if not entirely else _meet(a, b):
             raise _refused(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 "memory location. Please clone() the tensor before performing the operation.",
@@ -99,11 +107,14 @@ def check_apart(x, sources):
 
 
 def _meet_in_part(a, b):
+    same = a is b or (data_ptr(a) == data_ptr(b) and a.nbytes == b.nbytes and _steps(a) == _steps(b))
+    return not same and _meet(a, b)
+
+
+def _meet(a, b):
     if not (_gapless(a) and _gapless(b)):
         return False
     start, other = data_ptr(a), data_ptr(b)
-    if start == other and a.nbytes == b.nbytes:
-        return _steps(a) != _steps(b)
     return start < other + b.nbytes and other < start + a.nbytes
 
 

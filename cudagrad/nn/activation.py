@@ -1,7 +1,7 @@
 """Activation layers: each calls the function of its name."""
 
+from ..core.node import warn
 from ..ops import activation, pointwise, smooth
-from ..ops.outputs import warn
 from ..ops.softmax import log_softmax, softmax, softmin
 from . import init
 from .linear import uninitialised

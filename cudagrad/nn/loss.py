@@ -3,11 +3,11 @@
 import dataclasses
 import math
 
+from ..core.node import warn
 from ..ops import classification, margin
 from ..ops import loss as losses
 from ..ops.ctc import ctc_loss
 from ..ops.loss_reduction import reduction_of
-from ..ops.outputs import warn
 from .adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from .linear import Linear
 from .module import Module

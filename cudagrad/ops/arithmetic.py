@@ -2,12 +2,12 @@
 
 from .. import dtypes, errors
 from ..core.modes import SPACE
-from ..core.op import SAME, TABLE, op
+from ..core.op import SAME, TABLE, UNKNOWN, op, unknown
 from ..core.promote import lift, promote_all
 from ..core.tensor import Tensor
 from .casting import to_dtype
 from .checks import no_overload, not_implemented, number, refuse
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 
 __all__ = (
     *("add", "sub", "subtract", "rsub", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"),
@@ -162,22 +162,25 @@ def true_divide(xp, x, y):
     return x / y
 
 
-def _nonzero_divisor(xp, y):
+def _nonzero_divisor(xp, x, y):
     # A device would have to be waited for; there, as with PyTorch, the quotient by zero is some number.
-    if xp.__name__ == "numpy" and y.dtype.kind in "iu" and not y.all():
+    if xp.__name__ == "numpy" and y.dtype.kind in "iu" and x.size and not y.all():
         raise RuntimeError("ZeroDivisionError")
 
 
-@op(promote=_BOTH, numbers=_BOTH, node="FloorDivide")
+_NO_FLOOR = unknown("floor_divide")
+
+
+@op(x=_NO_FLOOR, y=_NO_FLOOR, promote=_BOTH, numbers=_BOTH, node=UNKNOWN)
 def floor_divide(xp, x, y):
     """The largest whole number not above x / y, in their dtype.
 
     Dtypes      any but bool and complex, promoted
-    Derivative  none
+    Derivative  none: backward raises, as PyTorch's; that of ``div(rounding_mode="floor")`` is zero
     Raises      RuntimeError for an integer division by zero on the CPU
     """
     refuse("floor_divide", x, "bc")
-    _nonzero_divisor(xp, y)
+    _nonzero_divisor(xp, x, y)
     return xp.floor_divide(x, y)
 
 
@@ -199,14 +202,14 @@ def floor_divide_arrays(xp, x, y):
 def div_trunc(xp, x, y):
     """x / y rounded towards zero, in their dtype; its derivative is zero."""
     refuse("div_trunc", x, "bc")
-    _nonzero_divisor(xp, y)
+    _nonzero_divisor(xp, x, y)
     if x.dtype.kind in "iu":
         quotient = xp.floor_divide(x, y)
         return quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
     return xp.trunc(x / y)
 
 
-@op(x=SAME, y=lambda m, g, x, y: -g * m.floor_divide(x, y), promote=_BOTH, numbers=_BOTH)
+@op(x=SAME, y=lambda m, g, x, y: -g * m.div_floor(x, y), promote=_BOTH, numbers=_BOTH)
 def remainder(xp, x, y):
     """x - y * floor(x / y): what is left has the sign of y.
 
@@ -214,7 +217,7 @@ def remainder(xp, x, y):
     Raises      RuntimeError for an integer remainder by zero on the CPU
     """
     refuse("remainder", x, "bc")
-    _nonzero_divisor(xp, y)
+    _nonzero_divisor(xp, x, y)
     return xp.remainder(x, y)
 
 
@@ -226,7 +229,7 @@ def fmod(xp, x, y):
     Raises      RuntimeError for an integer remainder by zero on the CPU
     """
     refuse("fmod", x, "bc")
-    _nonzero_divisor(xp, y)
+    _nonzero_divisor(xp, x, y)
     return xp.fmod(x, y)
 
 
@@ -382,7 +385,7 @@ def ldexp(input, other, *, out=None):
     return mul(input, TABLE["exp2"].call(other), out=out)
 
 
-_Frexp = result_type("frexp", ("mantissa", "exponent"))
+_Frexp = return_type("frexp", ("mantissa", "exponent"))
 
 
 @op(x=lambda m, g, x: g[0] * m.scale_back(x), outputs=2, node="Frexp")

@@ -52,7 +52,10 @@ def _masks(query, key_padding_mask, attn_mask, is_causal, need_weights):
         )
     key_padding_mask = _added(key_padding_mask, "key_padding_mask", query)
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
     if is_causal and key_padding_mask is None and not need_weights:
         return None, None, True
     return key_padding_mask, _added(attn_mask, "attn_mask", query), False

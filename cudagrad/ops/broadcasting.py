@@ -77,7 +77,7 @@ def broadcast_tensors(*tensors):
     shape = ()
     for t in tensors:
         shape = meet(shape, t.array.shape)
-    return tuple(expand(t, shape) for t in tensors)
+    return tuple(t if t.array.shape == shape else expand(t, shape) for t in tensors)
 
 
 def meet(a, b):

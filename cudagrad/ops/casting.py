@@ -8,11 +8,11 @@ from ..backend import to_device as move_array
 from ..backend.device import device as place
 from ..backend.device import resolve
 from ..core.op import TABLE, op
-from ..core.promote import cast
+from ..core.promote import cast, lift, result_type_of
 from ..core.tensor import Tensor
 from .factory import dtype_of
 
-__all__ = ()
+__all__ = ("result_type",)
 
 
 def _cast(array, dtype):
@@ -48,6 +48,21 @@ def to_dtype(input, d):
     if d.__class__ is not dtypes.dtype:
         d = dtype_of("to", d)
     return input if input.array.dtype is d.numpy else cast(input, d.numpy)
+
+
+def result_type(tensor1, tensor2):
+    """The dtype in which two tensors meet, or a tensor and a number, or two numbers.
+
+    >>> cudagrad.result_type(cudagrad.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    if not isinstance(tensor1, Tensor) and not isinstance(tensor2, Tensor):
+        return dtypes.number_dtype(builtins.max(dtypes.category_of_number(v) for v in (tensor1, tensor2)))
+    if not isinstance(tensor1, Tensor):
+        tensor1 = lift(tensor1, tensor2, None)
+    elif not isinstance(tensor2, Tensor):
+        tensor2 = lift(tensor2, tensor1, None)
+    return result_type_of((tensor1, tensor2))
 
 
 def convert(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None, other=None):

@@ -1,9 +1,10 @@
 """Sums of products over named or numbered axes: einsum, tensordot, kron, chains of matrices."""
 
+from ..core.node import warn
 from ..core.shape import check_dim
 from ..core.tensor import Tensor
 from .matmul import matmul
-from .outputs import placed, warn
+from .outputs import placed
 
 __all__ = ("einsum", "tensordot", "kron", "chain_matmul")
 METHODS = ("kron",)

@@ -7,15 +7,15 @@ from ..core.op import op
 from ..core.tensor import wrap
 from .linalg_checks import _LinAlgError, a_tensor, each, element, matrices, square_matrices
 from .norms import complex_valued
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 from .substitution import mH
 
 __all__ = ()
 
-_QR = result_type("linalg_qr", ("Q", "R"))
-_SVD = result_type("linalg_svd", ("U", "S", "Vh"))
-_Eigh = result_type("linalg_eigh", ("eigenvalues", "eigenvectors"))
-_Eig = result_type("linalg_eig", ("eigenvalues", "eigenvectors"))
+_QR = return_type("linalg_qr", ("Q", "R"))
+_SVD = return_type("linalg_svd", ("U", "S", "Vh"))
+_Eigh = return_type("linalg_eigh", ("eigenvalues", "eigenvectors"))
+_Eig = return_type("linalg_eig", ("eigenvalues", "eigenvectors"))
 
 # The ops of this file have several outputs, which their derivatives need. The first-order rules take them as extras of
 # the forward; the polymorphic formulas factorise again, so that they depend on x and second derivatives are right.

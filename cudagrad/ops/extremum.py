@@ -4,18 +4,18 @@ from ..core.op import TABLE, op
 from ..core.shape import check_dim
 from ..core.tensor import Tensor
 from .checks import dims_of, kept, ndim_of, no_overload, not_implemented, reduced, types_of, with_numpy_names
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 from .reduction import back_in_place
 from .rounding import maximum, minimum
 
 __all__ = ("max", "min", "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin")
 METHODS = __all__
 
-_Max = result_type("max", ("values", "indices"))
-_Min = result_type("min", ("values", "indices"))
-_MinMax = result_type("aminmax", ("min", "max"))
-_CumMax = result_type("cummax", ("values", "indices"))
-_CumMin = result_type("cummin", ("values", "indices"))
+_Max = return_type("max", ("values", "indices"))
+_Min = return_type("min", ("values", "indices"))
+_MinMax = return_type("aminmax", ("min", "max"))
+_CumMax = return_type("cummax", ("values", "indices"))
+_CumMin = return_type("cummin", ("values", "indices"))
 
 
 # ---- values
@@ -176,6 +176,8 @@ def _choose(name, input, dim, keepdim, other, out):
         raise no_overload(name, types_of(input, dim), *expected)
     d = check_dim(dim, ndim)
     nonempty(name, shape, (d,) if ndim else ())
+    if input.array.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
     index = TABLE[places].raw(input, dim=d, keepdim=False)
     result = pair(_picked(input, index, dim=d), index)
     if keepdim and ndim:

@@ -163,7 +163,7 @@ def target_of(device, layout=None, pin_memory=False):
 def finish(array, requires_grad=False, pin_memory=False, out=None, name=""):
     """The tensor over a new array, as the keywords want it; into ``out`` where one is given."""
     if out is not None:
-        t = into(out, types.SimpleNamespace(name="aten::" + name), wrap(array))
+        t = into(out, types.SimpleNamespace(name="aten::" + name), wrap(array), silent=True)
     else:
         t = wrap(array)
         if pin_memory:

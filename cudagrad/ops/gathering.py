@@ -308,7 +308,7 @@ def fill_number(value, d):
 def written(x, write, *sources):
     """``x`` after ``write(x as it was)``, an op that writes ``sources`` into x's memory and knows x's history."""
     check_writable(x)
-    check_apart(x, sources)
+    check_apart(x, sources, entirely=True)
     t = write(alias(x))
     bump(x)
     if MODE.grad:

@@ -9,12 +9,12 @@ from ..core.op import TABLE
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor, wrap
 from .checks import not_implemented
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 from .statistics import _bins
 
 __all__ = ("histogramdd",)
 
-_Histogramdd = result_type("histogramdd", ("hist", "bin_edges"))
+_Histogramdd = return_type("histogramdd", ("hist", "bin_edges"))
 _NAME = "torch.histogramdd:"
 
 

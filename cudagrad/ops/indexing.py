@@ -103,14 +103,14 @@ def _written_plainly(self, index, value):
         return False
     try:
         array[key] = value
-    except (IndexError, ValueError):
+    except (IndexError, TypeError, ValueError):
         return False
     bump(self)
     return True
 
 
 def _of_one_memory(a, b):
-    return b.base is not None and (b.base is a or b.base is a.base)
+    return b is a or (b.base is not None and (b.base is a or b.base is a.base))
 
 
 def _plain_key(index):
@@ -152,7 +152,7 @@ def _put(view, choice, value, accumulate):
             masked_fill_(view, _over(view, choice), value)
             return
     else:
-        value = _fitting(view, choice, value)
+        value = _fitting(view, choice, value, cast_one=not accumulate)
     check_writable(view)
     if viewable(view.array, choice.merged):
         target = choice.over(view)
@@ -176,7 +176,7 @@ def _replaced(x, choice, value, accumulate, inplace):
     return replace(x, choice.places, value, dim=choice.first, inplace=inplace)
 
 
-def _fitting(view, choice, value):
+def _fitting(view, choice, value, cast_one=False):
     """``value`` broadcast to what the index reads, with its dims in the order in which they are written."""
     if value.array.__class__ is not view.array.__class__ and not value.array.ndim:
         value = value.to(view.device)
@@ -188,6 +188,8 @@ def _fitting(view, choice, value):
             f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
             f"{list(choice.shape)}"
         )
+    if value.array.dtype is not view.array.dtype and cast_one and choice.mask is not None and value.array.size == 1:
+        value = value.to(view.dtype)  # as PyTorch, which fills by a mask then
     if value.array.dtype is not view.array.dtype:
         raise RuntimeError(
             errors.text(

@@ -1,6 +1,7 @@
 """A tensor as NumPy, CuPy, DLPack and plain Python see it."""
 
 import builtins
+import math
 import sys
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..core.promote import lift, wrong_type
 from ..core.tensor import Tensor, canonical, wrap
 from ..core.writable import check_apart, check_writable
 from .gathering import fill_number
+from .sizes import laid_over
 
 __all__ = ("is_complex", "is_floating_point", "is_tensor", "numel", "fill", "fill_", "zero_", "resize_as_")
 
@@ -243,13 +245,21 @@ def is_set_to(input, tensor):
 
 
 def set_(input, source=None):
-    """Make ``input`` a view of the memory of ``source``, in place."""
+    """Make ``input`` a view of the memory of ``source``, in place.
+
+    Raises      RuntimeError where the dtypes differ
+    """
+    if source is not None and source.array.dtype is not input.array.dtype:
+        raise RuntimeError(f"Could not set tensor of type {source.dtype.cpp} to a tensor of type {input.dtype.cpp}")
     input.array = wrap(xp_of(input.array).empty((0,), input.array.dtype)).array if source is None else source.array
+    bump(input)
     return input
 
 
 def resize_(input, *sizes, memory_format=None):
     """Change the shape in place; new elements are uninitialised.
+
+    Where the memory suffices it stays the same, and is still shared with the views of it.
 
     Raises      RuntimeError where a gradient is wanted
     """
@@ -257,12 +267,20 @@ def resize_(input, *sizes, memory_format=None):
     if input.node is not None:
         raise RuntimeError("cannot resize variables that require grad")
     if shape != input.array.shape:
-        xp = xp_of(input.array)
-        new = xp.empty(shape, input.array.dtype)
-        count = min(new.size, input.array.size)
-        new.reshape(-1)[:count] = input.array.reshape(-1)[:count]
-        input.array = new
+        input.array = _resized(input.array, shape)
+    bump(input)
     return input
+
+
+def _resized(array, shape):
+    xp, memory = xp_of(array), memory_of(array)
+    begin, needed = data_ptr(array) - data_ptr(memory), math.prod(shape) * array.itemsize
+    if begin + needed <= memory.size * memory.itemsize:
+        strides = [math.prod(shape[d + 1 :]) * array.itemsize for d in range(len(shape))]
+        return laid_over(xp, array, shape, tuple(strides))
+    new = xp.empty(shape, array.dtype)
+    new.reshape(-1)[: array.size] = array.reshape(-1)
+    return new
 
 
 def resize_as_(input, other, memory_format=None):

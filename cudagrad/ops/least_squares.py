@@ -12,13 +12,13 @@ from .decomposition import _failed, svdvals
 from .linalg import linalg_inv
 from .linalg_checks import _LinAlgError, a_tensor, matrices, square_matrices
 from .norms import linalg_norm
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 from .substitution import mH
 
 __all__ = ("pinverse",)
 METHODS = ("pinverse",)
 
-_Lstsq = result_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
+_Lstsq = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 

@@ -24,16 +24,16 @@ from .linalg_checks import (
 )
 from .matmul import _mT
 from .norms import complex_valued
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 from .substitution import mH
 
 __all__ = ("det", "slogdet", "logdet", "inverse", "matrix_power", "matrix_exp")
 METHODS = ("det", "slogdet", "logdet", "inverse", "matrix_power", "matrix_exp")
 
-_SignLog = result_type("slogdet", ("sign", "logabsdet"))
-_LinalgSignLog = result_type("linalg_slogdet", ("sign", "logabsdet"))
-_InvEx = result_type("linalg_inv_ex", ("inverse", "info"))
-_SolveEx = result_type("linalg_solve_ex", ("result", "info"))
+_SignLog = return_type("slogdet", ("sign", "logabsdet"))
+_LinalgSignLog = return_type("linalg_slogdet", ("sign", "logabsdet"))
+_InvEx = return_type("linalg_inv_ex", ("inverse", "info"))
+_SolveEx = return_type("linalg_solve_ex", ("result", "info"))
 
 
 def _column(m, g):

@@ -1,18 +1,19 @@
 """The functions that torch had before torch.linalg, most of them deprecated."""
 
+from ..core.node import warn
 from .decomposition import linalg_qr, linalg_svd
 from .linalg_checks import a_tensor, equal_sides, square_matrices
 from .lu import lu_factor_ex
-from .outputs import placed, result_type, warn
+from .outputs import placed, return_type
 from .substitution import solve_triangular, triangle_of
 
 __all__ = ("cholesky", "qr", "svd", "triangular_solve", "lu")
 METHODS = __all__
 
-_SVD = result_type("svd", ("U", "S", "V"))
-_QR = result_type("qr", ("Q", "R"))
-_LU = result_type("_lu_with_info", ("LU", "pivots", "info"))
-_Solved = result_type("triangular_solve", ("solution", "cloned_coefficient"))
+_SVD = return_type("svd", ("U", "S", "V"))
+_QR = return_type("qr", ("Q", "R"))
+_LU = return_type("_lu_with_info", ("LU", "pivots", "info"))
+_Solved = return_type("triangular_solve", ("solution", "cloned_coefficient"))
 
 
 def cholesky(input, upper=False, *, out=None):

@@ -3,12 +3,12 @@
 import math
 
 from ..core.modes import autocasts
+from ..core.node import warn
 from ..core.op import TABLE, op
 from ..core.tensor import Tensor
 from .blocks import blocked, in_blocks
 from .checks import looks, refuse
 from .loss_reduction import reduced, reduction_of, same_size
-from .outputs import warn
 
 FUNCTIONAL = (
     *("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy"),

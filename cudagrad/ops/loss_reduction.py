@@ -1,6 +1,6 @@
 """What all losses share: the reduction, its deprecated spellings, and the warning about sizes that differ."""
 
-from .outputs import warn
+from ..core.node import warn
 
 REDUCTIONS = ("none", "mean", "sum")
 

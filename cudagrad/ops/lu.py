@@ -6,16 +6,16 @@ from ..backend import xp_of
 from ..core.op import op
 from ..core.tensor import Tensor, wrap
 from .linalg_checks import a_tensor, element, fit, matrices, on_host, one_dtype, square_matrices
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 from .substitution import mH, substitute, triangle
 
 __all__ = ("lu_solve", "lu_unpack")
 METHODS = ("lu_solve",)
 
-_LU = result_type("linalg_lu", ("P", "L", "U"))
-_Factor = result_type("linalg_lu_factor", ("LU", "pivots"))
-_FactorEx = result_type("linalg_lu_factor_ex", ("LU", "pivots", "info"))
-_Unpacked = result_type("lu_unpack", ("P", "L", "U"))
+_LU = return_type("linalg_lu", ("P", "L", "U"))
+_Factor = return_type("linalg_lu_factor", ("LU", "pivots"))
+_FactorEx = return_type("linalg_lu_factor_ex", ("LU", "pivots", "info"))
+_Unpacked = return_type("lu_unpack", ("P", "L", "U"))
 
 
 def eliminate(xp, a, pivot=True):

@@ -36,9 +36,11 @@ def _leaving_strangers(function, numbers=True):
 def _reflected(function):
     """``other (op) self`` for a number on the left, which becomes a tensor first."""
 
+    op = (function.__kwdefaults__ or {}).get("_op")
+
     def reflected(self, other):
         if not isinstance(other, Tensor):
-            other = lift(other, self, None)
+            other = lift(other, self, op)
             if other is NotImplemented:
                 return NotImplemented
         return function(other, self)

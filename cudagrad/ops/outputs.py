@@ -1,26 +1,16 @@
-"""Where results go: `out=`, `inplace=` of activations, named tuples, and warnings, to the user's line."""
+"""Where results go: `out=`, `inplace=` of activations, and named tuples."""
 
 import functools
 import inspect
-import sys
 import types
-import warnings
 from collections import namedtuple
 
 from ..core.inplace import into, write
 from ..core.modes import MODE
-from ..core.node import INSIDE
 from ..core.op import TABLE
+from ..core.promote import wrong_type
 from ..core.views import alias
 from ..core.writable import check_apart, check_writable
-
-
-def warn(text, category=UserWarning):
-    """A warning that names the user's line, however many of our own frames and generated calls lie between."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_code.co_filename in INSIDE and frame.f_back is not None:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, category, stacklevel=level)
 
 
 def placed(name, result, out):
@@ -34,7 +24,7 @@ def placed(name, result, out):
     return into(out, function, result)
 
 
-def result_type(name, fields):
+def return_type(name, fields):
     """A named tuple class for a function's results, printed as ``torch.return_types.name``."""
 
     def __repr__(self):
@@ -88,7 +78,10 @@ def inplace_form(function):
 
     @functools.wraps(function)
     def into(input, *args, **kwargs):
-        check_writable(input)
+        try:
+            check_writable(input)
+        except AttributeError:
+            raise wrong_type(into.__name__, "input", 0, input) from None
         check_apart(input, args)
         return write(input, function(_before(input, function), *args, **kwargs))
 

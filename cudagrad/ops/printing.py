@@ -142,7 +142,7 @@ def __repr__(input):
         if not usual:
             suffixes.append(f"dtype={input.dtype}")
     if input.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{input.grad_fn.name()}>")
+        suffixes.append(f"grad_fn=<{input.grad_fn.name().removeprefix('torch::autograd::')}>")
     elif input.requires_grad:
         suffixes.append("requires_grad=True")
     return _joined(prefix + contents, suffixes, len(prefix)) + ")"

@@ -3,7 +3,7 @@
 import math
 
 from .. import dtypes, errors
-from ..core.op import SAME, TABLE, op
+from ..core.op import SAME, TABLE, UNKNOWN, op, unknown
 from ..core.promote import cast, promote_all
 from ..core.tensor import Tensor
 from .checks import no_overload, not_implemented, number, plain, refuse, types_of
@@ -322,11 +322,11 @@ def _steps(input, values):
     return input, values
 
 
-@op(prepare=_steps, broadcast=True)
+@op(x=unknown("heaviside"), values=unknown("heaviside"), prepare=_steps, broadcast=True, node=UNKNOWN)
 def heaviside(xp, x, values):
     """0 below 0, 1 above, and ``values`` at 0; of nan 0.
 
-    Derivative  none
+    Derivative  none: backward raises, as PyTorch's
     Raises      RuntimeError where the dtypes differ
     """
     if x.dtype.kind == "c":

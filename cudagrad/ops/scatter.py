@@ -10,7 +10,7 @@ from ..core.op import SAME, TABLE, op
 from ..core.shape import check_dim
 from ..core.tensor import Tensor
 from ..core.views import alias
-from ..core.writable import check_writable
+from ..core.writable import check_apart, check_writable
 from .broadcasting import expand
 from .gathering import check_places, fill_number, target_of_write, write_elements, written
 from .outputs import placed
@@ -262,14 +262,15 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
     return placed("scatter_reduce", _reduced(input, dim, index, src, reduce, include_self), out)
 
 
-def _inplace_reduce(self, result):
+def _inplace_reduce(self, source, result):
     check_writable(self)
+    check_apart(self, (source,), entirely=True)
     return write(self, result(alias(self)))
 
 
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
     """In-place form of :func:`scatter_reduce`."""
-    return _inplace_reduce(self, lambda x: _reduced(x, dim, index, src, reduce, include_self))
+    return _inplace_reduce(self, src, lambda x: _reduced(x, dim, index, src, reduce, include_self))
 
 
 def _index_reduced(input, dim, index, source, reduce, include_self):
@@ -301,7 +302,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In-place form of :func:`index_reduce`."""
-    return _inplace_reduce(self, lambda x: _index_reduced(x, dim, index, source, reduce, include_self))
+    return _inplace_reduce(self, source, lambda x: _index_reduced(x, dim, index, source, reduce, include_self))
 
 
 METHODS = {n: globals()[n] for n in __all__}

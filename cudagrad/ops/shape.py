@@ -9,7 +9,7 @@ from ..core.op import SAME, op
 from ..core.shape import check_dim
 from ..core.tensor import Tensor
 from ..core.views import alias
-from ..core.writable import check_writable
+from ..core.writable import check_history
 from .checks import ndim_of
 from .sizes import distinct, format_name, in_format, lies_in_format, resolved, sizes_of, viewable
 
@@ -265,7 +265,7 @@ def reshaping(function, name):
     """The in-place form ``name`` of a view function: the tensor becomes the view, its live views stay what they are."""
 
     def method(self, *args, **kwargs):
-        check_writable(self)
+        check_history(self)
         before = alias(self)
         before.link = self.link
         live = self.version[2] if self.version is not None else None

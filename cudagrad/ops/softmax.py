@@ -1,5 +1,6 @@
 """Softmax and its logarithm along one axis."""
 
+from ..core.node import warn
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.shape import check_dim
@@ -7,7 +8,6 @@ from ..dtypes import dtype as dtype_class
 from .blocks import in_lines, line_dot, line_max, line_sum, plain_exponentials
 from .casting import to_dtype
 from .checks import refuse
-from .outputs import warn
 
 __all__ = ("softmax", "log_softmax")
 METHODS = ("softmax", "log_softmax")

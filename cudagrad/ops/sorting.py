@@ -10,15 +10,15 @@ from ..core.op import TABLE, op
 from ..core.promote import lift
 from ..core.shape import check_dim
 from ..core.tensor import Tensor, wrap
-from .checks import ndim_of
+from .checks import ndim_of, refuse
 from .gathering import gather
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 
 __all__ = ("argsort", "bucketize", "kthvalue", "msort", "searchsorted", "sort", "topk")
 
-_Sort = result_type("sort", ("values", "indices"))
-_TopK = result_type("topk", ("values", "indices"))
-_KthValue = result_type("kthvalue", ("values", "indices"))
+_Sort = return_type("sort", ("values", "indices"))
+_TopK = return_type("topk", ("values", "indices"))
+_KthValue = return_type("kthvalue", ("values", "indices"))
 
 # ---- the order of elements: an index, which has no gradient; values are gathered by it
 
@@ -140,6 +140,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, out=None):
     Raises      RuntimeError where there is no k-th, IndexError where dim is empty
     """
     dim = check_dim(dim if axis is None else axis, ndim_of(input, "sort_places"))
+    refuse("kthvalue_cpu", input.array, "bc")
     length = input.array.shape[dim] if input.array.ndim else 1
     if length == 0:
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")

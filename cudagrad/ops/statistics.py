@@ -7,17 +7,17 @@ from ..core.op import TABLE, op
 from ..core.promote import lift
 from ..core.shape import check_dim
 from ..core.tensor import Tensor
-from .checks import not_implemented, plain, reduced
+from .checks import not_implemented, plain, reduced, refuse
 from .extremum import nonempty, running, taken
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 
 __all__ = ("median", "nanmedian", "mode", "quantile", "nanquantile", "histc", "histogram", "bincount")
 METHODS = __all__
 
-_Median = result_type("median", ("values", "indices"))
-_NanMedian = result_type("nanmedian", ("values", "indices"))
-_Mode = result_type("mode", ("values", "indices"))
-_Histogram = result_type("histogram", ("hist", "bin_edges"))
+_Median = return_type("median", ("values", "indices"))
+_NanMedian = return_type("nanmedian", ("values", "indices"))
+_Mode = return_type("mode", ("values", "indices"))
+_Histogram = return_type("histogram", ("hist", "bin_edges"))
 
 
 @op(wide=True)
@@ -29,8 +29,7 @@ def order_of(xp, x, *, dim):
 @op(wide=True)
 def argmedian(xp, x, *, dim, skip):
     """The place of the lower median along ``dim``, at length 1; of a nan where there is one, unless ``skip``."""
-    if x.dtype.kind == "b":
-        raise not_implemented("median_cpu", x)
+    refuse("median_out", x, "bc")
     order = xp.argsort(x, axis=dim, kind="stable")
     n = x.shape[dim]
     count = (x == x).sum(dim, keepdims=True)  # of numbers: nans come last
@@ -73,8 +72,7 @@ def _median_back(m, g, x, out):
 @op(x=_median_back, wide=True, node="Median")
 def median_of_all(xp, x, *, skip):
     """The lower median of all elements."""
-    if x.dtype.kind == "b":
-        raise not_implemented("median_cpu", x)
+    refuse("median_cpu", x, "bc")
     line = x.reshape(-1)
     if not line.size:
         return xp.full((), math.nan if x.dtype.kind == "f" else 0, x.dtype)
@@ -84,6 +82,7 @@ def median_of_all(xp, x, *, skip):
 @op(wide=True)
 def argmode(xp, x, *, dim):
     """The last place of the most frequent element along ``dim``, of the smallest of equals, at length 1."""
+    refuse("mode_cpu", x, "c")
     moved = xp.moveaxis(x, dim, -1)
     order = xp.argsort(moved, axis=-1, kind="stable")
     values = xp.take_along_axis(moved, order, -1)

@@ -20,12 +20,12 @@ from .linalg_checks import (
 )
 from .matmul import _mT
 from .norms import complex_valued
-from .outputs import placed, result_type
+from .outputs import placed, return_type
 
 __all__ = ("cholesky_solve", "cholesky_inverse")
 METHODS = ("cholesky_solve", "cholesky_inverse")
 
-_CholeskyEx = result_type("linalg_cholesky_ex", ("L", "info"))
+_CholeskyEx = return_type("linalg_cholesky_ex", ("L", "info"))
 
 
 def mH(m, x):

@@ -140,7 +140,7 @@ def fill_diagonal(xp, x, *, value, wrap):
 
 def _main_diagonal(array, wrap):
     """The view of a contiguous array's main diagonal."""
-    step = sum(array.strides) // array.itemsize
+    step = sum(array.strides) // array.itemsize or 1  # there are no steps in an array of no elements
     width = array.shape[-1]
     end = None if wrap or array.ndim > 2 or array.shape[0] <= width else width * width
     return array.reshape(-1)[:end:step]

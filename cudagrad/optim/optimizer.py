@@ -87,7 +87,7 @@ class Optimizer:
     def __repr__(self):
         rows = [type(self).__name__ + " ("]
         for i, group in enumerate(self.param_groups):
-            rows.append(f"Parameter Group {i}")
+            rows += ([""] if i else []) + [f"Parameter Group {i}"]
             rows += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*rows, ")"])
 
