@@ -38,6 +38,18 @@ def flat(xp, a):
     return None if a is None else xp.ascontiguousarray(a).reshape(-1)
 
 
+def parts(xp, x, columns, *before):
+    """What makes the array of a kernel's sums over rows: [*before,Q,columns] for the Q parts that it works in."""
+    return lambda letters: xp.empty((*before, letters["Q"], columns), sums(x))
+
+
+def added_up(run, xp, partial, dtype):
+    """The sums over the parts of [G,Q,C]: [G,C]."""
+    out = xp.empty((partial.shape[0], partial.shape[2]), dtype)
+    run("columns.cu", "column_sums", partial=partial, out=out)
+    return out
+
+
 SECTOR = 32  # bytes: narrower than this side by side, lines cannot be read without reading others
 
 

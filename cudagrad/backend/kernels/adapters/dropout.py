@@ -2,7 +2,7 @@
 
 import math
 
-from .common import fits, flat, sums
+from .common import added_up, fits, flat, parts
 
 
 def _drawing(p, seed, offset, scale):
@@ -40,15 +40,10 @@ def bias_dropped_added_back(run, xp, m, g, x_shape, needs, p, seed, offset, scal
     if needs[1]:
         rows = xp.ascontiguousarray(g).reshape(-1, x_shape[-1])
         dx = xp.empty(rows.shape, g.dtype) if p and needs[0] else None
-
-        def stored(letters):
-            return xp.empty((letters["Q"], rows.shape[1]), sums(g))
-
         drawing = _drawing(p, seed, offset, scale)
-        partial = run("dropout.cu", "dropped_backward", g=rows, dx=dx, partial=stored, **drawing)["partial"]
-        db = xp.empty((1, rows.shape[1]), g.dtype)
-        run("columns.cu", "column_sums", partial=partial[None], out=db)
-        dx, db = None if dx is None else dx.reshape(x_shape), db[0]
+        given = dict(g=rows, dx=dx, partial=parts(xp, g, rows.shape[1]))
+        partial = run("dropout.cu", "dropped_backward", **given, **drawing)["partial"]
+        dx, db = None if dx is None else dx.reshape(x_shape), added_up(run, xp, partial[None], g.dtype)[0]
     elif p and needs[0]:
         dx = dropped(run, xp, g, p=p, seed=seed, offset=offset, scale=scale, dims=None)
     return dx if p else g, db, g

@@ -3,7 +3,7 @@
 import math
 
 from ..launch import Unfit
-from .common import fits, flat, like, sums
+from .common import added_up, fits, flat, like, parts, sums
 
 
 def _matrix(xp, a, shape):
@@ -49,24 +49,20 @@ def _norm_gradients(run, xp, g, x, w, needs, shape, mean, rstd, direct=None):
     """Gradients by x, w and b; None where ``needs`` says so. ``direct`` is what came to x itself, and is added."""
     fits("layer_norm", g, x, w, direct)
     rows, affine = _matrix(xp, x, shape), needs[1] or needs[2]
-
-    def stored(letters):
-        """For each block's sums over its rows; longer ones than registers hold leave them to another kernel."""
-        return xp.empty((2, letters["Q"], rows.shape[1]), sums(x)) if letters.get("K", 1) else None
-
+    stored = parts(xp, x, rows.shape[1], 2)
     given = dict(g=_matrix(xp, like(g, x), shape), x=rows, mean=flat(xp, mean), rstd=flat(xp, rstd))
     more = None if direct is None else _matrix(xp, like(direct, x), shape)
     dx = xp.empty(rows.shape, x.dtype) if needs[0] else None
-    apart = dict(w=flat(xp, w), direct=more, dx=dx, partial=stored if affine else None)
+    here = (lambda letters: stored(letters) if letters["K"] else None) if affine else None
+    apart = dict(w=flat(xp, w), direct=more, dx=dx, partial=here)
     partial = run("layer_norm.cu", "layer_norm_backward", **given, **apart)["partial"]
     dx = None if dx is None else dx.reshape(x.shape)
     if not affine:
         return dx, None, None
-    if partial is None:
+    if partial is None:  # rows too long for registers
         partial = run("layer_norm.cu", "layer_norm_sums", **given, partial=stored)["partial"]
     partial = partial[slice(0 if needs[1] else 1, 2 if needs[2] else 1)]
-    out = xp.empty((len(partial), rows.shape[1]), (x if w is None else w).dtype)
-    run("columns.cu", "column_sums", partial=partial, out=out)
+    out = added_up(run, xp, partial, (x if w is None else w).dtype)
     return dx, out[0].reshape(shape) if needs[1] else None, out[-1].reshape(shape) if needs[2] else None
 
 
