@@ -12,7 +12,7 @@ from ..core.tensor import Tensor
 # norms on the CPU, for one.
 LOW = {"linear", "linear_relu", "linear_smooth", "mm", "mm_nt", "mm_tn", "bmm", "matmul", "addmm", "prelu", "attention"}
 LOW |= {"convolution", "convolution_transpose", "rnn_layer", "lstm_layer", "gru_layer"}
-LOW |= {"baddbmm", "addbmm"}
+LOW |= {"baddbmm", "addbmm", "scaled_dot_product_attention"}
 LOW_ON_CUDA = {"mv"}
 FULL = {"squared_error", "bent_distance", "negative_log_likelihood", "cross_entropy_of_classes", "cdist", "prod"}
 FULL |= {"binary_cross_entropy_each", "binary_cross_entropy_of_logits", "ctc_negative_log_likelihood"}

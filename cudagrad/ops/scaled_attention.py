@@ -4,6 +4,7 @@ import math
 
 from .. import errors
 from ..core.generator import generator_of
+from ..core.modes import autocasts
 from ..core.op import TABLE, op
 from ..core.promote import not_tensor
 from ..core.tensor import Tensor
@@ -165,6 +166,7 @@ def _repeated(query, key, value):
     return tuple(t if t.shape[-3] == heads else t.repeat_interleave(heads // t.shape[-3], dim=-3) for t in (key, value))
 
 
+@autocasts
 def scaled_dot_product_attention(
     query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
 ):

@@ -4,7 +4,7 @@ try:
     from tensorboardX import SummaryWriter
 except ImportError as error:
     raise ImportError(
-        "SummaryWriter is tensorboardX's, which is not installed: pip install 'cudagrad-cupy[board]'"
+        "SummaryWriter is tensorboardX's, which is not installed: pip install tensorboardX"
     ) from error
 
 __all__ = ["SummaryWriter"]

@@ -75,6 +75,22 @@ def test_batched_products_added_to_something_run_in_a_half_dtype(name):
         assert getattr(cg, name)(x if name == "baddbmm" else x[0], x, x).dtype is bf16
 
 
+@pytest.mark.parametrize("device, low", [("cpu", bf16), ("emulated", cg.float16)])
+def test_attention_casts_queries_keys_values_and_masks_together(device, low):
+    """PyTorch 2.13 runs these programs; a mask of floats was once refused, since only the queries had been cast."""
+    x = cg.randn(2, 5, 8, device=device)
+    padding = cg.zeros(2, 5).masked_fill(cg.arange(5) > 2, -cg.inf).to(device)
+    causal = nn.Transformer.generate_square_subsequent_mask(5).to(device)
+    attention = nn.MultiheadAttention(8, 2, batch_first=True).to(device)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).to(device)
+    with cg.autocast(device):
+        out, _ = attention(x, x, x, attn_mask=causal, key_padding_mask=padding, need_weights=False)
+        assert out.dtype is low
+        assert layer(x, src_mask=causal, src_key_padding_mask=padding).dtype is f32
+        h = x.to(low)
+        assert F.scaled_dot_product_attention(h, x, x, attn_mask=causal).dtype is low
+
+
 def test_gradients_come_back_in_float32_and_a_leafs_cast_is_made_once():
     w = cg.randn(4, 4, requires_grad=True)
     x = cg.randn(3, 4)

@@ -28,7 +28,7 @@ def compiler():
     except (ImportError, RuntimeError, OSError) as error:
         raise RuntimeError(
             "CUDA kernels are built with CuPy and NVRTC, which are not both installed: "
-            f"pip install 'cudagrad-cupy[cuda12]' ({str(error).splitlines()[0]})"
+            f"pip install 'cudagrad-cupy[cuda12]', or [compile] without a GPU ({str(error).splitlines()[0]})"
         ) from None
 
 
