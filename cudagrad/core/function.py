@@ -211,7 +211,8 @@ def _save(ctx, outputs, made):
             saved.append(None)
         elif MODE.saved_hooks:
             pack, unpack = MODE.saved_hooks[0]
-            saved.append((unpack, pack(t), t.node))
+            with no_grad():
+                saved.append((unpack, pack(t), t.node))
         else:
             saved.append(t if index is None else _Output(made[index], index))
     ctx.saved = tuple(saved)

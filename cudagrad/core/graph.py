@@ -8,7 +8,7 @@ import numpy as np
 from . import engine
 from .hooks import accumulated
 from .hooks import run as run_hooks
-from .modes import MODE, SPACE, _set
+from .modes import MODE, SPACE, _set, no_grad
 from .node import FREED, LASTWRITE, freed, pick, pick_rule, send, wrapping
 from .op import SAME, TABLE, asks
 from .promote import keep
@@ -222,7 +222,7 @@ def _complex_rule(op):
 
 
 def pack_saved(k):
-    """Hand what a node saved to the innermost pack hook, and unpack it when its rule runs."""
+    """Hand what a node saved to the innermost pack hook, which records nothing, and unpack it when its rule runs."""
     pack, unpack = MODE.saved_hooks[0]
     fn, packed = k.fn, []
     hooks, MODE.saved_hooks = MODE.saved_hooks, ()
@@ -232,7 +232,8 @@ def pack_saved(k):
                 packed.append(None)
                 continue
             tensor = value if hasattr(value, "node") else _output(value, k, None)
-            packed.append((pack(tensor), tensor.node, value is tensor))
+            with no_grad():
+                packed.append((pack(tensor), tensor.node, value is tensor))
     finally:
         MODE.saved_hooks = hooks
     k.saved, k.counter = tuple(packed), None

@@ -1,8 +1,11 @@
 """Turns: one backward at a time has its marks in the nodes, though several may be under way."""
 
+import os
 import threading
 
 LOCK = threading.RLock()  # held while nodes are walked, not while a function of the user's runs
+if hasattr(os, "register_at_fork"):  # a process that is forked has none of the threads that may hold it
+    os.register_at_fork(after_in_child=LOCK._at_fork_reinit)
 _mine = threading.local()  # .turn: the innermost backward of this thread
 _current = [None]  # the turn whose marks are in the nodes
 

@@ -305,6 +305,33 @@ def test_a_saved_tensor_changed_since_is_noticed():
         z.sum().backward()
 
 
+class Twice(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+@pytest.mark.parametrize("act", [lambda x: x.exp().log(), Twice.apply], ids=["op", "Function"])
+def test_what_a_pack_hook_computes_is_not_recorded(act):
+    seen = []
+
+    def pack(t):
+        seen.append((cg.is_grad_enabled(), (t * 1).requires_grad))
+        return t
+
+    x = leaf(1.0, 2.0)
+    with saved_tensors_hooks(pack, lambda t: t):
+        y = act(x)
+    assert seen and set(seen) == {(False, False)} and cg.is_grad_enabled()
+    y.sum().backward()
+    assert x.grad is not None
+
+
 def test_saved_tensors_hooks_see_what_is_saved():
     packed, unpacked = [], []
 

@@ -306,6 +306,16 @@ def test_without_a_compiler_one_sentence_says_so(monkeypatch):
         build.compiler.cache_clear()
 
 
+def test_a_compiler_that_is_named_and_not_there_is_not_another_one_silently(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    build.compiler.cache_clear()
+    try:
+        with pytest.raises(RuntimeError, match="there is no no-such-compiler here: .* environment variable CXX"):
+            build.compiler()
+    finally:
+        build.compiler.cache_clear()
+
+
 def test_an_unknown_schedule_is_refused():
     with pytest.raises(ValueError, match="schedule 'backwards' is none of ordered, reversed, random, eager"):
         with emulator.settings(schedule="backwards"):

@@ -16,7 +16,8 @@ from . import build, places
 
 SCHEDULES = ("ordered", "reversed", "random", "eager")
 PROCESSORS = 4  # multiprocessors of the device that is emulated
-_LOCK = threading.Lock()  # one launch at a time: all share the threads' stacks
+_LOCK = threading.RLock()  # one launch at a time: all share the threads' stacks
+os.register_at_fork(after_in_child=_LOCK._at_fork_reinit)  # a forked process has none of the threads that may hold it
 _STACKS = [None]
 
 

@@ -40,15 +40,16 @@ def _options():
 
 @functools.cache
 def compiler():
-    """(path, version) of the C++ compiler: ``CXX``, g++ or clang++; RuntimeError where there is none."""
-    for name in (os.environ.get("CXX"), "g++", "clang++"):
-        path = name and shutil.which(name)
+    """(path, version) of the C++ compiler: ``CXX``, else g++ or clang++; RuntimeError where there is none."""
+    own = os.environ.get("CXX")
+    for name in [own] if own else ("g++", "clang++"):
+        path = shutil.which(name)
         if path:
             told = subprocess.run([path, "--version"], capture_output=True, text=True)
             return path, told.stdout.splitlines()[0] if told.stdout else path
     raise RuntimeError(
-        "the emulated device builds kernels with a C++ compiler, and there is no g++ or clang++ here: install one, or "
-        "name it in the environment variable CXX"
+        "the emulated device builds kernels with a C++ compiler, and there is no "
+        f"{own or 'g++ or clang++'} here: install one, or name it in the environment variable CXX"
     )
 
 
