@@ -7,9 +7,13 @@
 
 #include "common.cuh"
 
-#ifndef CG_L
-#define CG_L 0
-#endif
+// A pack as it lies in memory. It is made numbers where it is used: were that in the branch of its load, as it is where
+// rows are ragged, no next load would start before this one has come.
+using Pack = Piece<T, CG_V>;
+
+__device__ inline void unpack(const Pack& pack, A (&v)[CG_V]) {
+  for (int k = 0; k < CG_V; ++k) v[k] = wide(pack.part[k]);
+}
 
 // Which line this thread works on. Where there is none for it, it still comes to every sum: it has no elements.
 struct Line {
@@ -40,9 +44,13 @@ struct Line {
   bool inside(int j) const { return !CG_E || (j >= 0 && j < C); }
   long long place(int j) const { return start + (CG_L ? (long long)j * S : j); }
 
-  void load(const T* from, int j, A (&v)[CG_V], A fill) const {
-    if (whole(j)) return load_pack(from + place(j), v);
-    for (int k = 0; k < CG_V; ++k) v[k] = inside(j + k) ? (A)from[place(j + k)] : fill;
+  Pack load(const T* from, int j, A fill) const {
+    Pack pack;
+    if (whole(j))
+      pack.whole = load_piece<Pack::bytes>(from + place(j));
+    else
+      for (int k = 0; k < CG_V; ++k) pack.part[k] = inside(j + k) ? from[place(j + k)] : (T)fill;
+    return pack;
   }
 
   void store(T* to, int j, const A (&v)[CG_V]) const {
@@ -53,46 +61,57 @@ struct Line {
 };
 
 // One thread's elements of an array's line, in packs; `fill` stands for those outside of the line. They are read once,
-// into registers, where K > 0 packs a thread hold them; else anew each time, from the caches.
+// into registers, where K > 0 packs a thread hold them; else anew each time, from the caches, AHEAD packs at once.
 struct Elements {
+  static constexpr int AHEAD = CG_ARCH >= 800 ? 4 : 2;  // what sm_75 has registers for
   const Line& line;
   const T* from;
   A fill;
-  A held[CG_K ? CG_K : 1][CG_V];
+  Pack held[CG_K ? CG_K : AHEAD];
 
   Elements(const Line& line, const T* from, A fill) : line(line), from(from), fill(fill) {
-#pragma unroll
-    for (int k = 0; k < CG_K; ++k)
-      if (has(k)) line.load(from, line.pack(k), held[k], fill);
+    if constexpr (CG_K > 0) fetch(0, 1);
   }
 
   bool has(int k) const { return line.there && line.pack(k) < line.C; }
 
+  // Packs `first`, `first` + step, ... that there are, into registers.
+  void fetch(int first, int step) {
+#pragma unroll
+    for (int i = 0; i < (CG_K ? CG_K : AHEAD); ++i) {
+      const int k = first + i * step;
+      if (k >= 0 && has(k)) held[i] = line.load(from, line.pack(k), fill);
+    }
+  }
+
+  template <class Use>
+  void give(int first, int step, Use use) {
+#pragma unroll
+    for (int i = 0; i < (CG_K ? CG_K : AHEAD); ++i) {
+      const int k = first + i * step;
+      if (k < 0 || !has(k)) continue;
+      A v[CG_V];
+      unpack(held[i], v);
+      use(line.pack(k), v, k);
+    }
+  }
+
   // use(j, v, k) for each of the packs: elements j to j + CG_V of the line are v; it is the thread's k-th.
   template <class Use>
   void each(Use use) {
-    if constexpr (CG_K > 0) {
-#pragma unroll
-      for (int k = 0; k < CG_K; ++k)
-        if (has(k)) use(line.pack(k), held[k], k);
-    } else {
-      for (int k = 0; has(k); ++k) one(use, k);
-    }
+    if constexpr (CG_K > 0)
+      give(0, 1, use);
+    else
+      for (int k = 0; has(k); k += AHEAD) fetch(k, 1), give(k, 1, use);
   }
 
   // The same from the last pack to the first: what `each` read last is what the caches still have.
   template <class Use>
   void back(Use use) {
-    if constexpr (CG_K > 0) return each(use);
+    if constexpr (CG_K > 0) return give(0, 1, use);
     const int first = line.pack(0), step = line.pack(1) - first;
     if (has(0))
-      for (int k = (line.C - 1 - first) / step; k >= 0; --k) one(use, k);
-  }
-
-  template <class Use>
-  void one(Use use, int k) {
-    line.load(from, line.pack(k), held[0], fill);
-    use(line.pack(k), held[0], k);
+      for (int k = (line.C - 1 - first) / step; k >= 0; k -= AHEAD) fetch(k, -1), give(k, -1, use);
   }
 };
 

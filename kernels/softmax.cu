@@ -72,13 +72,9 @@ extern "C" __global__ void __launch_bounds__(CG_B, 1)
 
   auto use_of = [&](auto use) {  // use(j, u, v): packs of g and y
     return [&, use](int j, A(&u)[CG_V], int p) {
-      if constexpr (CG_K > 0) {
-        use(j, u, row.held[p]);
-      } else {
-        A v[CG_V];
-        line.load(y, j, v, 0);
-        use(j, u, v);
-      }
+      A v[CG_V];
+      unpack(CG_K > 0 ? row.held[CG_K ? p : 0] : line.load(y, j, 0), v);
+      use(j, u, v);
     };
   };
 
