@@ -82,7 +82,7 @@ class Kernel:
         self._made_of = source, stated, place, {**options, "name": name}
         self._place = place
         self.entry = signature.read(source, _spoken(source, place), stated, entry, (grid, block, shared))
-        self._stamp = None if signature.is_text(source) else stamp(source)
+        self._stamp = None if signature.is_text(source) else stamp(self.entry.file)
         self.title = name or self.entry.name
         self.name = f"kernel {self.title}"
         arrays = self.entry.arrays
@@ -208,10 +208,10 @@ class Kernel:
 
     def launched(self, given, numbers, unwanted=()):
         """Output name -> array of a launch on arrays by name."""
-        if self._stamp is not None and stamp(self.entry.file) != self._stamp:
-            raise RuntimeError(
-                f"{self.title}: {self.entry.file} has changed since kernel(...) read it: call that again"
-            )
+        now = stamp(self.entry.file) if self._stamp is not None else None
+        if now != self._stamp:
+            file = min(path for path, _ in set(now) ^ set(self._stamp))
+            raise RuntimeError(f"{self.title}: {file} has changed since kernel(...) read it: call that again")
         like = next(a for a in given.values() if a is not None)
         return make(device_of(like), lambda xp: self._launched(given, numbers, unwanted, like))
 

@@ -174,6 +174,12 @@ def test_a_path_and_a_source_with_headers(tmp_path):
     for edited in (run, again):
         with pytest.raises(RuntimeError, match=r"own\.cu has changed since kernel\(\.\.\.\) read it: call that again"):
             edited(torch.ones(1), 2)
+    run = torch.kernel(file, STATED)
+    (tmp_path / "own.cuh").write_text("__device__ inline float by(float k, float x) { return k * x + 1; }\n")
+    os.utime(tmp_path / "own.cuh", (2, 2))
+    with pytest.raises(RuntimeError, match=r"own\.cuh has changed since kernel\(\.\.\.\) read it: call that again"):
+        run(torch.ones(1), 2)
+    assert torch.kernel(file, STATED)(torch.ones(1), 2).item() == 3  # and not what was built before
     header = (
         "/*\nscale                     y = k x\n\nmath     y = k x\nsource   this test\nshapes   x, y: float[N]\n"
         "launch   grid = ceil(N, 32)   block = 32   shared = 0\nbytes    0\nflops    0\nlimits   N < 100\n"

@@ -21,12 +21,16 @@ def sources(path, places):
         if file in found:
             continue
         found[file] = content = file.read_bytes()
-        for name in re.findall(rb'^\s*#\s*include\s+"([^"]+)"', content, re.M):
-            name = name.decode()
+        for name in included(content):
             at = next((p / name for p in (file.parent, *places) if (p / name).is_file()), None)
             if at is not None:  # what is found nowhere the compiler will name
                 waiting.append(at)
     return sorted((file.name, content) for file, content in found.items())
+
+
+def included(content):
+    """The names in ``#include "..."`` of a source's bytes."""
+    return [os.fsdecode(name) for name in re.findall(rb'^\s*#\s*include\s+"([^"]+)"', content, re.M)]
 
 
 def key(*parts):

@@ -5,9 +5,11 @@ import dataclasses
 import functools
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 
+from . import cache
 from .layout import LAYOUT
 from .path import kernels_path
 
@@ -80,8 +82,30 @@ class Entry:
 
 
 def stamp(file):
-    """When a file named by its whole path was last changed, to read it anew; those of ``kernels/`` are read once."""
-    return os.stat(file).st_mtime_ns if os.path.isabs(file) else 0
+    """((path, when it was last changed), ...) of a file named by its whole path and of what it includes beside it.
+
+    It is read anew when that changes; the files of ``kernels/`` are read once.
+    """
+    if not os.path.isabs(file):
+        return ()
+    times = {file: os.stat(file).st_mtime_ns}
+    waiting = [*_beside(file, times[file])]
+    while waiting:
+        path = waiting.pop()
+        if path not in times:
+            try:
+                times[path] = os.stat(path).st_mtime_ns
+            except OSError:  # it lies elsewhere, or nowhere: the compiler knows
+                times[path] = None
+            else:
+                waiting += _beside(path, times[path])
+    return tuple(times.items())
+
+
+@functools.lru_cache(maxsize=1024)
+def _beside(path, changed):
+    """The paths of what a file includes, were it all in its own folder."""
+    return [os.path.join(os.path.dirname(path), name) for name in cache.included(Path(path).read_bytes())]
 
 
 def entries(file):
