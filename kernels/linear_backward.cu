@@ -1,3 +1,4 @@
+#include "columns.cuh"
 #include "linear.cuh"
 
 /*
@@ -18,8 +19,7 @@ used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/aff
 */
 extern "C" __global__ void __launch_bounds__(256)
     linear_backward(const T* g, const T* s, T* dz, A* partial, int M, int N, int act) {
-  __shared__ A of_row[8][32 * CG_V];
-  const int j = (blockIdx.x * 32 + threadIdx.x) * CG_V;
+  const int tile = blockIdx.x * 32 * CG_V, j = tile + threadIdx.x * CG_V;
   A sum[CG_V] = {};
   for (long long i = blockIdx.y * 8 + threadIdx.y; i < M && j < N; i += gridDim.y * 8) {
     A u[CG_V], v[CG_V];
@@ -31,11 +31,5 @@ extern "C" __global__ void __launch_bounds__(256)
     if (dz) store_pack(dz + i * N + j, u);
     for (int k = 0; k < CG_V; ++k) sum[k] += u[k];
   }
-  if (!partial) return;
-  for (int k = 0; k < CG_V; ++k) of_row[threadIdx.y][k * 32 + threadIdx.x] = sum[k];
-  __syncthreads();
-  if (threadIdx.y || j >= N) return;
-  for (int row = 1; row < 8; ++row)
-    for (int k = 0; k < CG_V; ++k) sum[k] += of_row[row][k * 32 + threadIdx.x];
-  store_pack(partial + (long long)blockIdx.y * N + j, sum);
+  if (partial) store_columns(sum, partial + (long long)blockIdx.y * N + tile, N - tile);
 }

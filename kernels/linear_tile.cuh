@@ -3,10 +3,6 @@
 
 #include "linear.cuh"
 
-#ifndef CG_L  // letters of the headers, here for builds without: the layout of the matrices
-#define CG_L 0
-#endif
-
 // A product's sums leave by way of shared memory, a band of the block's tile at a time: neighbours in a warp write
 // neighbours in a row, and the activations stand in the code once. A row's 8 spare elements bring the rows that a warp
 // writes at once into different banks.

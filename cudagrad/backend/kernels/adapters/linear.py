@@ -5,7 +5,7 @@ import math
 from .... import config
 from ... import adds_up_in_float32
 from ..launch import Rather, Unfit
-from .common import FLOATS, fits, like, sums
+from .common import added_up, fits, is_float, like, parts, sums
 
 ACTS = {"none": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}  # as linear.cuh numbers them
 FEW = 16  # rows that linear_rows takes
@@ -121,7 +121,7 @@ def linear_smooth(run, xp, x, w, b=None, *, act, keep):
 
 
 def _numbers(x, y):
-    if x.dtype != y.dtype or not (x.dtype in FLOATS or x.dtype.name == "bfloat16"):
+    if x.dtype != y.dtype or not is_float(x):
         raise Rather(f"no kernel multiplies {x.dtype} by {y.dtype}")
     if not (x.size and y.size):
         raise Rather("there are no elements")
@@ -166,11 +166,9 @@ def matmul(run, xp, x, y):
 
 def _columns(run, xp, g, s, dz, act="none"):
     """Write g times the activation's slope into ``dz`` where it is given; the sums of its columns, by two kernels."""
-    stored = lambda letters: xp.empty((letters["Q"], g.shape[1]), sums(g))  # noqa: E731
-    made = run("linear_backward.cu", "linear_backward", g=g, s=s, dz=dz, partial=stored, act=ACTS[act])
-    db = xp.empty(g.shape[1], g.dtype)
-    run("columns.cu", "column_sums", partial=made["partial"][None], out=db[None])
-    return db
+    given = dict(g=g, s=s, dz=dz, partial=parts(xp, g, g.shape[1]), act=ACTS[act])
+    partial = run("linear_backward.cu", "linear_backward", **given)["partial"]
+    return added_up(run, xp, partial[None], g.dtype)[0]
 
 
 def column_sum(run, xp, x):
