@@ -211,14 +211,17 @@ def div_trunc(xp, x, y):
 
 @op(x=SAME, y=lambda m, g, x, y: -g * m.div_floor(x, y), promote=_BOTH, numbers=_BOTH)
 def remainder(xp, x, y):
-    """x - y * floor(x / y): what is left has the sign of y.
+    """x - y * floor(x / y): what is left has the sign of y; a floating zero that of x.
 
     Dtypes      any but bool and complex, promoted
     Raises      RuntimeError for an integer remainder by zero on the CPU
     """
     refuse("remainder", x, "bc")
     _nonzero_divisor(xp, x, y)
-    return xp.remainder(x, y)
+    if x.dtype.kind in "iu":
+        return xp.remainder(x, y)
+    left = xp.fmod(x, y)  # with the sign of x, which a zero keeps
+    return xp.where((left != 0) & ((left < 0) != (y < 0)), left + y, left)
 
 
 @op(x=SAME, y=lambda m, g, x, y: -g * m.trunc(x / y), promote=_BOTH)
@@ -305,7 +308,7 @@ def addcmul(xp, x, tensor1, tensor2, *, value):
     Dtypes      any, promoted
     """
     product = tensor1 * tensor2
-    return x + (product if value == 1 else product * x.dtype.type(value))
+    return x + (product if value == 1 else product * number(value, x))
 
 
 def _quotient(input, tensor1, tensor2, *, value=1):

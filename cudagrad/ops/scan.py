@@ -208,7 +208,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     heights, widths = _widths("trapezoid", y, x, dx, dim)
     if isinstance(widths, Tensor):
         return TABLE["sum"].call(heights * widths, dim) / 2
-    return TABLE["sum"].call(heights, dim) * (widths / 2)
+    ends = _part(y, dim, 0, 1) + _part(y, dim, y.shape[dim] - 1, 1)  # not the heights: those of uint8 would wrap round
+    return (TABLE["sum"].call(y, dim) - TABLE["sum"].call(ends, dim) * 0.5) * widths
 
 
 def trapz(y, x=None, *, dx=None, dim=-1):

@@ -60,12 +60,17 @@ def scatter_value(xp, x, index, *, dim, value, inplace=False):
     return out
 
 
+def _beside(index, src):
+    """``src`` with a dim for each of ``index``'s: one element may come without."""
+    return reshape(src, (1,)) if src.array.ndim < index.array.ndim else src
+
+
 def _scatter_add(input, dim, index, src):
     if not isinstance(src, Tensor):
         raise TypeError(f"scatter_add(): argument 'src' (position 4) must be Tensor, not {type(src).__name__}")
     dim = check_places("scatter", input, dim, index, src)
     _check_dtypes(input, src)
-    return input, index, src, dim, False
+    return input, index, _beside(index, src), dim, False
 
 
 @op(prepare=_scatter_add, x=SAME, y=_to_source)
@@ -144,6 +149,7 @@ def _source(input, dim, index, src, value, reduce):
     if isinstance(src, Tensor) and value is None:
         dim = check_places("scatter", input, dim, index, src)
         _check_dtypes(input, src)
+        src = _beside(index, src)
         if reduce is not None:
             warnings.warn(
                 "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
@@ -196,7 +202,7 @@ def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
 
 def scatter_add_(self, dim, index, src):
     """In-place form of :func:`scatter_add`."""
-    _, _, _, dim, _ = _scatter_add(self, dim, index, src)
+    _, _, src, dim, _ = _scatter_add(self, dim, index, src)
     return written(self, lambda x: _SCATTERS["add"](x, index, src, dim=dim, inplace=True), src)
 
 
@@ -236,6 +242,7 @@ def _reduced(input, dim, index, src, reduce, include_self):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     dim = check_places("scatter", input, dim, index, src)
     _check_dtypes(input, src)
+    src = _beside(index, src)
     if index.array.size == 0:
         return TABLE["clone"].raw(input)
     if not include_self:

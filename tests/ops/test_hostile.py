@@ -196,3 +196,37 @@ def test_groups_of_an_optimizer_are_printed_apart():
     p, q = cudagrad.ones(1, requires_grad=True), cudagrad.ones(1, requires_grad=True)
     optimizer = cudagrad.optim.SGD([{"params": [p]}, {"params": [q], "lr": 0.5}], lr=0.1)
     assert "weight_decay: 0\n\nParameter Group 1\n    dampening: 0\n" in repr(optimizer)
+
+
+@pytest.mark.parametrize("into", [cudagrad.tensor([1.5]), cudagrad.tensor(1.5)])
+def test_one_element_is_scattered_from_a_tensor_without_dims(into):
+    index, src = cudagrad.tensor([0]), cudagrad.tensor(2.0, requires_grad=True)
+    assert into.scatter(0, index, src).flatten().tolist() == [2.0]
+    assert into.scatter_add(0, index, src).flatten().tolist() == [3.5]
+    assert into.clone().scatter_add_(0, index, src).flatten().tolist() == [3.5]
+    assert into.clone().scatter_(0, index, src).flatten().tolist() == [2.0]
+    for reduce, expected in (("sum", 3.5), ("prod", 3.0), ("mean", 1.75), ("amax", 2.0), ("amin", 1.5)):
+        assert into.scatter_reduce(0, index, src, reduce).flatten().tolist() == [expected]
+    into.scatter_add(0, index, src * 3).sum().backward()
+    assert src.grad.shape == () and src.grad.item() == 3.0
+
+
+def test_a_zero_remainder_has_the_sign_of_the_dividend():
+    def signs(x):
+        return [f"{v:+.0f}" for v in x.tolist()]
+
+    x = cudagrad.tensor([-2.0, 2.0, -0.0, 0.0, 5.0, -5.0])
+    assert signs(x % 2.0) == ["-0", "+0", "-0", "+0", "+1", "+1"]
+    assert signs(x % -2.0) == ["-0", "+0", "-0", "+0", "-1", "-1"]
+    infinite = float("inf")
+    assert (cudagrad.tensor([1.0, -1.0]) % infinite).tolist() == [1.0, infinite]
+    for half in (cudagrad.float16, cudagrad.bfloat16):
+        assert (cudagrad.tensor([-7.5, 7.5], dtype=half) % 2).tolist() == [0.5, 1.5]
+    assert (cudagrad.tensor([-7, 7]) % -2).tolist() == [-1, -1]
+
+
+def test_bytes_wrap_round_and_do_not_overflow():
+    x = cudagrad.tensor([200, 3], dtype=cudagrad.uint8)
+    assert cudagrad.addcmul(x, x, x, value=-1).tolist() == [136, 250]
+    assert x.addcmul_(x, x, value=-1).tolist() == [136, 250]
+    assert cudagrad.trapz(cudagrad.tensor([200, 200, 7], dtype=cudagrad.uint8)).item() == 303.5
