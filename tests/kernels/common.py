@@ -8,6 +8,7 @@ import pytest
 
 from cudagrad.backend import emulator
 from cudagrad.backend.emulated import EmulatedArray
+from cudagrad.backend.emulator import KernelError
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.backend.kernels.launch import plan
 from cudagrad.core.tensor import wrap
@@ -64,6 +65,18 @@ def launch(file, name="probe", extra=(), **given):
     made = plan(file, name, given, emulator.address, emulator.PROCESSORS)
     emulator.run(made, extra)
     return made
+
+
+def told(file, **given):
+    """The message of the error that a launch raises."""
+    with pytest.raises(KernelError) as caught:
+        launch(file, **given)
+    return str(caught.value)
+
+
+def numbers(n):
+    """x and y of a probe: 0 to n - 1, and room for as many."""
+    return np.arange(n, dtype=np.float32), np.empty(n, np.float32)
 
 
 def line_of(file, text):

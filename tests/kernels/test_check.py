@@ -13,7 +13,7 @@ from cudagrad.backend import emulator
 from cudagrad.backend.emulator import KernelError
 from cudagrad.backend.kernels.path import kernels_path
 
-from .common import launch, line_of, needs_compiler, probe
+from .common import launch, line_of, needs_compiler, numbers, probe, told
 
 pytestmark = needs_compiler
 
@@ -24,16 +24,6 @@ needs_lines = pytest.mark.skipif(not shutil.which("addr2line"), reason="source l
 def checked():
     with emulator.settings(check=True):
         yield
-
-
-def numbers(n):
-    return np.arange(n, dtype=np.float32), np.empty(n, np.float32)
-
-
-def told(file, **given):
-    with pytest.raises(KernelError) as caught:
-        launch(file, **given)
-    return str(caught.value)
 
 
 SHARED = "__shared__ float kept[64];\nkept[threadIdx.x] = x[threadIdx.x];\n"

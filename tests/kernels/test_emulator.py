@@ -6,22 +6,11 @@ import numpy as np
 import pytest
 
 from cudagrad.backend import emulator
-from cudagrad.backend.emulator import KernelError, build
+from cudagrad.backend.emulator import build
 
-from .common import DTYPES, launch, line_of, needs_compiler, probe
+from .common import DTYPES, launch, line_of, needs_compiler, numbers, probe, told
 
 pytestmark = needs_compiler
-
-
-def told(file, **given):
-    """The message of the error that a launch raises."""
-    with pytest.raises(KernelError) as caught:
-        launch(file, **given)
-    return str(caught.value)
-
-
-def numbers(n):
-    return np.arange(n, dtype=np.float32), np.empty(n, np.float32)
 
 
 def test_a_kernel_reads_and_writes(tmp_path):

@@ -17,8 +17,8 @@ from cudagrad.core.tensor import wrap
 from cudagrad.tools import where
 
 from ..double import installed
-from .common import DTYPES, EPS, askew, every_second, launch, needs_compiler, worst
-from .test_nvrtc import REGISTERS, needs_nvrtc
+from .common import DTYPES, EPS, askew, every_second, host, launch, made, needs_compiler, needs_nvrtc, on_device, worst
+from .test_nvrtc import REGISTERS
 
 F = cudagrad.nn.functional
 
@@ -32,25 +32,9 @@ ACTS = ("none", "relu", "gelu", "gelu_tanh", "silu")
 
 
 @pytest.fixture(autouse=True)
-def own_kernels(monkeypatch):
+def own_kernels(monkeypatch, strict):
     """Where a kernel of ours does not run, the test is of nothing."""
-    monkeypatch.setattr(cudagrad.config, "STRICT", True)
     monkeypatch.setattr(cudagrad.config, "MATMUL", "own")
-
-
-def made(seed, shape, dtype, scale=1.0):
-    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(dtype)
-
-
-def on_device(a, layout=None):
-    """A leaf on the emulated device over ``a`` in a layout."""
-    t = cudagrad.empty(0, device="emulated")
-    a = a if layout is None else layout(a)
-    return wrap(a.view(type(t.array))).requires_grad_()
-
-
-def host(t):
-    return t.detach().cpu().array
 
 
 def erf64(z):
