@@ -15,13 +15,21 @@ _GELUS = {"none": "gelu", "tanh": "gelu_tanh"}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
+def fusible(input):
+    """Whether ops may stand for modules around a tensor.
+
+    That is on a device with kernels, with no hook on all modules, nor on saved tensors, which would see each.
+    """
+    return has_kernels(getattr(input, "array", None)) and not on_all_modules() and not MODE.saved_hooks
+
+
 def in_a_row(modules, input):
     """``input`` through every module, with ``linear_act`` for a Linear and an activation on a device with kernels."""
     modules = list(modules)
     i = 0
     while i < len(modules):
         pair = modules[i : i + 2]
-        act = act_of(*pair) if len(pair) == 2 and has_kernels(getattr(input, "array", None)) else None
+        act = _act_of(*pair) if len(pair) == 2 and fusible(input) else None
         if act is None:
             input = pair[0](input)
             i += 1
@@ -31,13 +39,13 @@ def in_a_row(modules, input):
     return input
 
 
-def act_of(linear, activation):
+def _act_of(linear, activation):
     """What ``linear_act`` calls the activation; None where the two modules are to be called themselves.
 
-    That is where one has hooks or a forward of its own, or is of a subclass (a parametrized one, too), where saved
-    tensors go through hooks, which see each, and for other activations. One in place changes only what Linear made.
+    That is where one has hooks or a forward of its own, or is of a subclass (a parametrized one, too), and for other
+    activations. One in place changes only what Linear made.
     """
-    if type(linear) is not Linear or on_all_modules() or MODE.saved_hooks or _special(linear) or _special(activation):
+    if not _plain(linear, Linear) or _special(activation):
         return None
     kind = type(activation)
     if kind is GELU:
@@ -51,11 +59,6 @@ def _special(module):
 
 
 # ---- residual sums
-
-
-def fusible(input):
-    """Whether ops may stand for modules around a tensor: on a device with kernels, with no hook on all modules."""
-    return has_kernels(getattr(input, "array", None)) and not on_all_modules() and not MODE.saved_hooks
 
 
 def plus(dropout, x, residual):

@@ -92,7 +92,7 @@ def _linear(run, xp, x, w, b, act="none", keep=False):
     """(out, what the activation takes) of a linear map."""
     if not x.ndim or w.ndim not in (1, 2) or x.shape[-1] != w.shape[-1]:
         raise Rather("shapes do not fit")
-    _numbers(x, w)
+    _check_operands(x, w)
     matrix = w if w.ndim == 2 else w[None]
     n, k = matrix.shape
     shape = (*x.shape[:-1], n) if w.ndim == 2 else x.shape[:-1]
@@ -120,7 +120,7 @@ def linear_smooth(run, xp, x, w, b=None, *, act, keep):
     return _linear(run, xp, x, w, b, act, keep)
 
 
-def _numbers(x, y):
+def _check_operands(x, y):
     if x.dtype != y.dtype or not is_float(x):
         raise Rather(f"no kernel multiplies {x.dtype} by {y.dtype}")
     if not (x.size and y.size):
@@ -130,7 +130,7 @@ def _numbers(x, y):
 def _matrices(x, y, ndim):
     if x.ndim != ndim or y.ndim != ndim or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
         raise Rather("shapes do not fit")
-    _numbers(x, y)
+    _check_operands(x, y)
 
 
 def _mm(x_turned, y_turned):
@@ -154,7 +154,7 @@ def bmm(run, xp, x, mat2):
 def matmul(run, xp, x, y):
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2] or y.shape[:-2] not in ((), x.shape[:-2]):
         raise Rather("a vector, batches that are spread, or shapes that do not fit")
-    _numbers(x, y)
+    _check_operands(x, y)
     (m, k), n = x.shape[-2:], y.shape[-1]
     x3 = x if y.ndim == 3 else x.reshape((-1, m, k) if y.ndim > 3 else (1, -1, k))
     y3 = y if y.ndim == 3 else y.reshape(-1, k, n)
