@@ -21,7 +21,7 @@ FUNCTIONAL = (
 
 
 def _relu_back(m, g, out):
-    return m.only(g, out != 0)
+    return m.only(m.tied(g, out), out != 0)
 
 
 @takes_inplace
@@ -42,7 +42,7 @@ relu_ = inplace_form(TABLE["relu"].call)
 
 
 def _leaky_relu_back(m, g, x, negative_slope):
-    positive = x > 0
+    positive, g = x > 0, m.tied(g, x)
     return m.only(g, positive) + m.only(g, ~positive) * negative_slope
 
 
@@ -121,7 +121,7 @@ celu_ = inplace_form(celu)
 
 
 @takes_inplace
-@op(x=lambda m, g, x, threshold: m.only(g, ~(x <= threshold)))
+@op(x=lambda m, g, x, threshold: m.only(m.tied(g, x), ~(x <= threshold)))
 def threshold(xp, x, *, threshold, value):
     """x where x > threshold, else value.
 
@@ -156,7 +156,7 @@ def _per_channel(input, weight):
 
 
 @op(
-    x=lambda m, g, x, w: m.only(g, x > 0) + m.only(g, ~(x > 0)) * w,
+    x=lambda m, g, x, w: m.only(m.tied(g, x), x > 0) + m.only(g, ~(x > 0)) * w,
     w=lambda m, g, x: m.only(g * x, ~(x > 0)),
     prepare=_per_channel,
     broadcast=True,
@@ -196,7 +196,7 @@ rrelu_ = inplace_form(rrelu)
 
 
 def _within(m, g, x, low, high):
-    return m.only(g, ~((x <= low) | (x >= high)))
+    return m.only(m.tied(g, x), ~((x <= low) | (x >= high)))
 
 
 def _limits(input, min_val=-1.0, max_val=1.0):
@@ -275,7 +275,9 @@ def _softshrink_limit(input, lambd=0.5):
     return input, lambd
 
 
-@op(x=lambda m, g, x, lambd: m.only(g, ~((x >= -lambd) & (x <= lambd))), prepare=_softshrink_limit, wide=True)
+@op(
+    x=lambda m, g, x, lambd: m.only(m.tied(g, x), ~((x >= -lambd) & (x <= lambd))), prepare=_softshrink_limit, wide=True
+)
 def softshrink(xp, x, *, lambd):
     """x - lambd where x > lambd, x + lambd where x < -lambd, else 0.
 
@@ -285,7 +287,7 @@ def softshrink(xp, x, *, lambd):
     return in_blocks(xp, lambda x: x - xp.minimum(xp.maximum(x, -lambd), lambd), x)
 
 
-@op(x=lambda m, g, x, lambd: m.only(g, ~((x >= -lambd) & (x <= lambd))))
+@op(x=lambda m, g, x, lambd: m.only(m.tied(g, x), ~((x >= -lambd) & (x <= lambd))))
 def hardshrink(xp, x, *, lambd=0.5):
     """x where |x| > lambd, else 0.
 

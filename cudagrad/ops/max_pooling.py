@@ -125,7 +125,7 @@ def max_pool_take(xp, x, place, *, where):
 
 
 def _gradient(m, g, x, where):
-    return m.max_pool_put(g, m.max_pool_place(x, where=where), where=where, size=_last(x.shape, where))
+    return m.max_pool_put(m.tied(g, x), m.max_pool_place(x, where=where), where=where, size=_last(x.shape, where))
 
 
 def _fused(xp, g, x_shape, where, place):

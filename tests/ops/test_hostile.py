@@ -230,3 +230,31 @@ def test_bytes_wrap_round_and_do_not_overflow():
     assert cudagrad.addcmul(x, x, x, value=-1).tolist() == [136, 250]
     assert x.addcmul_(x, x, value=-1).tolist() == [136, 250]
     assert cudagrad.trapz(cudagrad.tensor([200, 200, 7], dtype=cudagrad.uint8)).item() == 303.5
+
+
+BENT = ["relu", "relu6", "leaky_relu", "hardtanh", "hardsigmoid", "softshrink", "hardshrink", "rrelu"]
+
+
+@pytest.mark.parametrize("name", [*BENT, "threshold", "prelu", "relu_"])
+@pytest.mark.parametrize("dtype", [cudagrad.float64, cudagrad.bfloat16])
+def test_the_second_derivative_of_straight_pieces_is_zero(name, dtype):
+    functional = cudagrad.nn.functional
+    more = {"threshold": (0.1, 0.0), "prelu": (cudagrad.tensor([0.25], dtype=dtype),)}.get(name, ())
+    x = cudagrad.tensor([0.25, -1.5, 2.0], dtype=dtype, requires_grad=True)
+    scale = cudagrad.tensor(3.0, dtype=dtype, requires_grad=True)
+    y = getattr(functional, name)(x * 1, *more) * scale
+    (g,) = cudagrad.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.requires_grad
+    by_x, by_scale = cudagrad.autograd.grad((g * g).sum(), (x, scale))
+    assert by_x.tolist() == [0.0, 0.0, 0.0]
+    assert abs(by_scale.item() - (g * g).sum().item() * 2 / 3) < 0.05 * by_scale.item()
+
+
+def test_so_is_that_of_the_largest_of_a_window():
+    x = cudagrad.tensor([[0.25, -1.5, 2.0, 1.0]], requires_grad=True)
+    scale = cudagrad.tensor(3.0, requires_grad=True)
+    y = cudagrad.nn.functional.max_pool1d(x, 2) * scale
+    (g,) = cudagrad.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [[3.0, 0.0, 3.0, 0.0]]
+    by_x, by_scale = cudagrad.autograd.grad((g * g).sum(), (x, scale))
+    assert by_x.tolist() == [[0.0] * 4] and by_scale.item() == 12.0
