@@ -118,7 +118,7 @@ __device__ inline A warp_max(A v) {
 // all get the result.
 
 __device__ inline A* warps_values() {  // apart from the template: of those, g++ loses sight of __shared__
-  __shared__ A of_warp[32];
+  __shared__ A of_warp[64];
   return of_warp;
 }
 
@@ -141,4 +141,16 @@ __device__ inline A row_sum(A v) {
 
 __device__ inline A row_max(A v) {
   return row_combine(v, -infinity(), [](A a) { return warp_max(a); });
+}
+
+// Two sums by one exchange.
+__device__ inline void row_sums(A& a, A& b) {
+  a = warp_sum(a), b = warp_sum(b);
+  if (blockDim.x == 32) return;
+  A* of_warp = warps_values();
+  const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  if (lane == 0) of_warp[threadIdx.x / 32] = a, of_warp[32 + threadIdx.x / 32] = b;
+  __syncthreads();
+  a = warp_sum(lane < warps ? of_warp[lane] : 0), b = warp_sum(lane < warps ? of_warp[32 + lane] : 0);
+  __syncthreads();  // of_warp may be reused by the next call
 }

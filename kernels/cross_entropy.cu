@@ -25,7 +25,7 @@ where    L = 1 if S > 1 else 0
 launch   grid = N * ceil(S, P) if L else ceil(N, R)   block = (P, R)   shared = 0
 bytes    (1 + dx) * N * C * S * size_T + N * S * (8 + size_A) + w * C * size_W + total * size_A
 flops    9 * N * C * S
-limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and N * ceil(S, 32) < 2**31
+limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and S < 2**30 and N * ceil(S, 32) < 2**31
 used by  cudagrad/ops/classification.py cross_entropy_of_classes
 */
 extern "C" __global__ void __launch_bounds__(CG_B, 1)
@@ -138,7 +138,7 @@ where    L = 1 if S > 1 else 0
 launch   grid = N * ceil(S, P) if L else ceil(N, R)   block = (P, R)   shared = 0
 bytes    2 * N * C * S * size_T + G * size_T
 flops    N * C * S
-limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and N * ceil(S, 32) < 2**31
+limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and S < 2**30 and N * ceil(S, 32) < 2**31
 used by  cudagrad/ops/classification.py cross_entropy_of_classes
 */
 extern "C" __global__ void __launch_bounds__(CG_B, 1)

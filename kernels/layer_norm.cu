@@ -75,7 +75,7 @@ where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
 launch   grid = ceil(N, R)   block = (P, R)   shared = 0
 bytes    (2 + residual + s) * N * C * size_T + (w + b) * C * size_W + (1 + mean) * N * size_A
 flops    (8 + residual) * N * C
-limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30 and residual == s
+limits   1 <= N and 1 <= C and N < 2**30 and C < 2**30 and residual == s
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
 extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x, const T* residual, const W* w,
@@ -115,9 +115,9 @@ extern "C" __global__ void __launch_bounds__(CG_B) layer_norm_forward(const T* x
   }
 }
 
-// Blocks that live on a multiprocessor at a time: two of four warps with a row each, whose threads may then have all
-// the registers there are, or 1024 threads of 64 registers.
-#define CG_LIVING (CG_L ? 2 : 1024 / CG_B)
+// Blocks that live on a multiprocessor at a time, as many as the launch has for it: of four warps with a row each, of the
+// shortest rows eight, of the longest two, whose threads may have all the registers there are; or 1024 threads of 64.
+#define CG_LIVING (!CG_L ? 1024 / CG_B : CG_K > 4 ? 2 : 8 / (CG_K ? CG_K : 1))
 
 /*
 layer_norm_backward       gradient by x, and by w and b the sums over each walker's rows
@@ -141,7 +141,7 @@ where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
 launch   grid = Q   block = (P, R)   shared = 0
 bytes    (2 + direct + dx) * N * C * size_T + w * C * size_W + (1 + mean) * N * size_A + partial * 2 * Q * C * size_A
 flops    16 * N * C
-limits   1 <= N and 1 <= C and N < 2**31 and C < 2**30
+limits   1 <= N and 1 <= C and N < 2**30 and C < 2**30
 used by  cudagrad/ops/normalization.py layer_norm, rms_norm
 */
 extern "C" __global__ void __launch_bounds__(CG_B, CG_LIVING) layer_norm_backward(const T* g, const T* x,
@@ -182,8 +182,9 @@ extern "C" __global__ void __launch_bounds__(CG_B, CG_LIVING) layer_norm_backwar
       }
     });
     if (!dx) continue;
-    sum = mean ? row_sum(sum) / C : 0;
-    product = row_sum(product) / C;
+    row_sums(sum, product);
+    sum = mean ? sum / C : 0;
+    product /= C;
     upper.each([&](int j, A(&u)[CG_V], int p) {
       A(&h)[CG_V] = row.held[CG_K ? p : 0], more[CG_V] = {};
       if constexpr (CG_K == 0) {

@@ -22,7 +22,7 @@ where    L = 1 if S > 1 else 0
 launch   grid = N * ceil(S, P) if L else ceil(N, R)   block = (P, R)   shared = 0
 bytes    2 * N * C * S * size_T + g * N * S * size_T
 flops    6 * N * C * S
-limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and N * ceil(S, 32) < 2**31
+limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and S < 2**30 and N * ceil(S, 32) < 2**31
 used by  cudagrad/ops/softmax.py softmax, log_softmax
 */
 extern "C" __global__ void __launch_bounds__(CG_B, 1)
@@ -62,7 +62,7 @@ where    L = 1 if S > 1 else 0
 launch   grid = N * ceil(S, P) if L else ceil(N, R)   block = (P, R)   shared = 0
 bytes    3 * N * C * S * size_T
 flops    5 * N * C * S
-limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and N * ceil(S, 32) < 2**31
+limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and S < 2**30 and N * ceil(S, 32) < 2**31
 used by  cudagrad/ops/softmax.py softmax, log_softmax
 */
 extern "C" __global__ void __launch_bounds__(CG_B, 1)
@@ -108,7 +108,7 @@ where    L = 1 if S > 1 else 0
 launch   grid = N * ceil(S, P) if L else ceil(N, R)   block = (P, R)   shared = 0
 bytes    N * C * S * size_T + N * S * size_T
 flops    4 * N * C * S
-limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and N * ceil(S, 32) < 2**31
+limits   1 <= N and 1 <= C and 1 <= S and C < 2**30 and S < 2**30 and N * ceil(S, 32) < 2**31
 used by  cudagrad/ops/reduction.py logsumexp
 */
 extern "C" __global__ void __launch_bounds__(CG_B, 1) logsumexp_forward(const T* x, T* y, int N, int C, int S) {
