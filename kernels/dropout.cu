@@ -8,7 +8,7 @@ dropped                   multiply by scale, or by 0 with probability p; no mask
 math     y[i] = x[i] * (number i / per of the call (seed, offset) >= limit ? scale : 0), limit = p * 2^16 rounded
 source   Srivastava et al. 2014, Dropout, section 4; the numbers are those of cudagrad/backend/philox.py
 shapes   x, y: T[M]
-where    V = 16 // size_T if aligned and per == 1 and M * size_T % 16 == 0 else 1
+where    V = 16 // size_T if aligned and (per == 1 or per * size_T % 16 == 0) else 1
 launch   grid = ceil(M, 256 * V)   block = 256   shared = 0
 bytes    2 * M * size_T
 flops    M
@@ -19,13 +19,25 @@ extern "C" __global__ void __launch_bounds__(256) dropped(const T* x, T* y, long
                                                           unsigned long long seed, unsigned long long offset) {
   const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * CG_V;
   if (i >= M) return;
-  const unsigned long long first = CG_V > 1 ? i : i / per;  // a pack lies in one counter, for V divides 8
-  const Bits bits = philox(seed, offset, first / 8);
+  const bool small = (i | per) >> 32 == 0;  // a division of 64 bits takes as long as philox
+  const unsigned long long first = per == 1 ? i : small ? (unsigned)i / (unsigned)per : i / per;
+  using Pack = Piece<T, CG_V>;
+  const bool whole = M - i >= CG_V;
+  Pack pack;
+  if (whole)
+    pack.whole = load_piece<Pack::bytes>(x + i);
+  else
+    for (int k = 0; k < CG_V; ++k) pack.part[k] = i + k < M ? x[i + k] : (T)(A)0;
+  const Bits bits = philox(seed, offset, first / 8);  // a pack lies in one counter, for V divides 8; or has one number
   A v[CG_V];
-  load_pack(x + i, v);
 #pragma unroll
-  for (int k = 0; k < CG_V; ++k) v[k] *= kept(bits, first + k, limit) ? scale : (A)0;  // 0 * inf is nan, as elsewhere
-  store_pack(y + i, v);
+  for (int k = 0; k < CG_V; ++k)
+    v[k] = wide(pack.part[k]) * (kept(bits, per == 1 ? first + k : first, limit) ? scale : (A)0);  // 0 * inf is nan
+  if (whole)
+    store_pack(y + i, v);
+  else
+    for (int k = 0; k < CG_V; ++k)
+      if (i + k < M) y[i + k] = (T)v[k];
 }
 
 /*
@@ -77,16 +89,16 @@ math     dx[i,j] = g[i,j] * (number i * C + j of the call (seed, offset) >= limi
 source   the derivative of bias_dropped_added; the numbers are those of cudagrad/backend/philox.py
 shapes   g: T[N,C]   dx: T[N,C] or null   partial: A[Q,C]
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
-         Q = min(ceil(N, 8), max(6 * processors // ceil(C, 32 * V), 1), 2**15)
+         Q = min(ceil(N, 8), max(5 * processors // ceil(C, 32 * V), 1), 2**15)
 launch   grid = (ceil(C, 32 * V), Q)   block = (32, 8)   shared = 0
 bytes    (1 + dx) * N * C * size_T + Q * C * size_A
 flops    2 * N * C
 limits   1 <= N and 1 <= C and N < 2**30 and C < 2**30
 used by  cudagrad/ops/residual.py bias_dropped_added
 */
-extern "C" __global__ void __launch_bounds__(256) dropped_backward(const T* g, T* dx, A* partial, int N, int C,
-                                                                   unsigned limit, A scale, unsigned long long seed,
-                                                                   unsigned long long offset) {
+extern "C" __global__ void __launch_bounds__(256, 5) dropped_backward(const T* g, T* dx, A* partial, int N, int C,
+                                                                      unsigned limit, A scale, unsigned long long seed,
+                                                                      unsigned long long offset) {
   const int tile = blockIdx.x * 32 * CG_V, j = tile + threadIdx.x * CG_V;
   A sum[CG_V] = {};
   if (j < C) {

@@ -38,6 +38,16 @@ def test_any_dtype_and_layout_decides_alike(name, layout):
     assert np.array_equal(run(x, 0.5, 7, 3).astype(float) == 2, philox.kept(np, 7, 3, 1000, 0.5))
 
 
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("per", [1, 3, 4, 8, 24, 100])
+def test_elements_that_share_a_decision_and_a_last_pack_cut_short(name, per):
+    x = np.arange(1, 1202).astype(DTYPES[name])
+    with emulator.settings(check=True):
+        y = run(x, 0.5, 5, 9, per)
+    kept = np.repeat(philox.kept(np, 5, 9, -(-x.size // per), 0.5), per)[: x.size]
+    assert np.array_equal(y, np.where(kept, x.astype(np.float32) * 2, 0).astype(x.dtype))
+
+
 @pytest.mark.parametrize("schedule", emulator.SCHEDULES)
 def test_tensors_get_what_they_get_on_the_cpu(schedule):
     for function in (F.dropout, F.dropout2d, F.alpha_dropout):
