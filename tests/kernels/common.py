@@ -16,6 +16,7 @@ from cudagrad.core.tensor import wrap
 needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")), reason="the emulated device needs g++ or clang++"
 )
+needs_lines = pytest.mark.skipif(not shutil.which("addr2line"), reason="source lines come from binutils' addr2line")
 
 
 def _why_no_nvrtc():
@@ -34,6 +35,7 @@ no_fallback = pytest.mark.usefixtures("strict")
 DTYPES = {"float32": np.dtype("f4"), "float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 # Rounding of an output once, and of sums in float32.
 EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+REGISTERS = 65536  # of a multiprocessor, on every architecture here
 
 HEADER = """/*
 probe                     a kernel of a test

@@ -13,11 +13,9 @@ from cudagrad.backend import emulator
 from cudagrad.backend.emulator import KernelError
 from cudagrad.backend.kernels.path import kernels_path
 
-from .common import launch, line_of, needs_compiler, numbers, probe, told
+from .common import launch, line_of, needs_compiler, needs_lines, numbers, probe, told
 
 pytestmark = needs_compiler
-
-needs_lines = pytest.mark.skipif(not shutil.which("addr2line"), reason="source lines come from binutils' addr2line")
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,20 @@ from cudagrad.core.tensor import wrap
 from cudagrad.tools import where
 
 from ..double import installed
-from .common import DTYPES, EPS, askew, every_second, host, launch, made, needs_compiler, needs_nvrtc, on_device, worst
-from .test_nvrtc import REGISTERS
+from .common import (
+    DTYPES,
+    EPS,
+    REGISTERS,
+    askew,
+    every_second,
+    host,
+    launch,
+    made,
+    needs_compiler,
+    needs_nvrtc,
+    on_device,
+    worst,
+)
 
 F = cudagrad.nn.functional
 

@@ -12,11 +12,10 @@ from cudagrad.backend.kernels.launch import Unfit
 from cudagrad.backend.kernels.path import kernels_path
 from cudagrad.tools.kernels import variant
 
-from .common import DTYPES, needs_nvrtc, probe
+from .common import DTYPES, REGISTERS, needs_nvrtc, probe
 
 FILES = sorted(p.name for p in kernels_path().glob("*.cu"))
 BUDGET = Path(__file__).with_name("budget.tsv")
-REGISTERS = 65536  # of a multiprocessor, on every architecture here
 
 
 def rows(*columns):

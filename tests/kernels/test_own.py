@@ -22,7 +22,7 @@ from cudagrad.backend.kernels.header import HeaderError
 from cudagrad.tools import where
 
 from ..double import installed, launch
-from .common import needs_compiler, needs_nvrtc
+from .common import needs_compiler, needs_lines, needs_nvrtc
 
 SCALE = """
 extern "C" __global__ void scale(const float* x, float* y, float k, int N) {
@@ -837,7 +837,7 @@ def test_nvrtcs_errors_have_the_users_own_lines():
 
 
 @needs_compiler
-@pytest.mark.skipif(not shutil.which("addr2line"), reason="source lines come from binutils' addr2line")
+@needs_lines
 def test_a_fault_of_a_thread_has_the_users_own_line():
     run = torch.kernel(SCALE.replace("i < N", "i <= N"), STATED)
     with emulator.settings(check=True), pytest.raises(KernelError, match=r"scale at scale\.cu:4: "):

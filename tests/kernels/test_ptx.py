@@ -12,8 +12,7 @@ from cudagrad.backend.emulator import KernelError, build
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.backend.kernels.launch import plan
 
-from .common import DTYPES, launch, line_of, needs_compiler, needs_nvrtc, probe
-from .test_check import needs_lines
+from .common import DTYPES, launch, line_of, needs_compiler, needs_lines, needs_nvrtc, probe
 
 pytestmark = needs_compiler
 

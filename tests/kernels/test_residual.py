@@ -10,8 +10,19 @@ from cudagrad.backend import emulator
 from cudagrad.backend.kernels import nvrtc
 from cudagrad.tools.kernels import variant
 
-from .common import DTYPES, EPS, askew, every_second, made, needs_compiler, needs_nvrtc, no_fallback, on_device, worst
-from .test_nvrtc import REGISTERS
+from .common import (
+    DTYPES,
+    EPS,
+    REGISTERS,
+    askew,
+    every_second,
+    made,
+    needs_compiler,
+    needs_nvrtc,
+    no_fallback,
+    on_device,
+    worst,
+)
 from .test_rows import SHAPES, layer_norm64, layer_norm_back64, rms_norm64, rms_norm_back64
 
 pytestmark = [needs_compiler, no_fallback]
