@@ -146,11 +146,11 @@ def cross_entropy_of_classes(xp, x, target, w=None, *, ignore_index, label_smoot
     flat = x.reshape(_matrix_shape(x.shape))
     dtype = np.dtype(np.float32) if x.dtype in LOW else x.dtype
     rows = _Rows(xp, target.reshape(n, *flat.shape[2:]), w, c, ignore_index, label_smoothing, z_loss, reduction, dtype)
-    losses = xp.empty(flat.shape[:1] + flat.shape[2:], dtype)
+    losses = xp.zeros(flat.shape[:1] + flat.shape[2:], dtype)
     gradient = xp.empty(x.shape, x.dtype) if wanted else None
     flat_gradient = gradient.reshape(flat.shape) if wanted else None
     step = max(1, n if xp is not np else _BLOCK_BYTES // max(1, flat[:1].size * dtype.itemsize))
-    for i in range(0, n, step):
+    for i in range(0, n if c else 0, step):  # of no classes all targets are ignored
         some = slice(i, i + step)
         in_place = wanted and x.dtype == dtype
         block = flat_gradient[some] if in_place else xp.empty(flat[some].shape, dtype)
@@ -183,7 +183,9 @@ class _Rows:
             self.scale = _scale(reduction, self.weights)
         self.sharp, self.smooth, self.z = 1 - label_smoothing, None, z_loss
         if label_smoothing:
-            self.smooth = (xp.ones(classes, dtype) if w is None else w.astype(dtype)) * (label_smoothing / classes)
+            self.smooth = (xp.ones(classes, dtype) if w is None else w.astype(dtype)) * (
+                label_smoothing / max(classes, 1)
+            )
 
     def _at(self, block, some):
         """The index of every row's class in a block [N,C] or [N,C,S]."""
@@ -355,7 +357,7 @@ def _of_probabilities(input, target, weight, ignore_index, reduction, label_smoo
     axis = 0 if input.ndim == 1 else 1
     count = input.shape[axis] if input.ndim else 1
     if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / count
+        target = target * (1 - label_smoothing) + label_smoothing / max(count, 1)
     log_p = log_softmax(input, axis)
     if weight is not None:
         log_p = log_p * weight.reshape([-1 if d == axis else 1 for d in range(input.ndim)])

@@ -240,6 +240,19 @@ def test_a_mean_over_weights_that_are_all_0_is_nan(smoothing):
     assert np.isnan(loss) and not gradient.any()
 
 
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("kind", ["classes", "probabilities"])
+def test_of_no_classes_all_targets_are_ignored(device, smoothing, kind):
+    x = cudagrad.zeros(3, 0, device=device, requires_grad=True)
+    target = cudagrad.full((3,), IGNORED, device=device) if kind == "classes" else x.detach()
+    for reduction, expected in ("sum", 0.0), ("none", [0.0] * 3):
+        loss = F.cross_entropy(x, target, label_smoothing=smoothing, reduction=reduction)
+        loss.sum().backward()
+        assert loss.tolist() == expected and x.grad.shape == (3, 0)
+    assert F.cross_entropy(x, target, label_smoothing=smoothing).isnan()
+
+
 def test_a_class_of_weight_0_does_not_count_were_it_infinite():
     w = np.array([1, 0, 2], np.float32)
     x = np.array([[0.5, -np.inf, 1]], np.float32)
