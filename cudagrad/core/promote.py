@@ -24,6 +24,8 @@ def lift(value, like, op):
         raise not_tensor(op, like) from None
     if kind is bool and op is not None and op.mixed is not None:
         op.mixed(like, SPACE["wrap"](np.asarray(value)))
+    if (kind is int or kind is bool) and op is not None and op.floating and array.dtype.kind in "iub":
+        return lift(float(value), like, None)  # straight to a float: -2 is no uint8
     key = kind, array.dtype, array.__class__
     kept = _constants.get(key)
     if kept is None:
@@ -156,6 +158,8 @@ def promote_all(op, tensors):
     """All operands on one device and in one dtype, by recorded casts."""
     tensors = together(op, tensors)
     d = result_type_of(tensors).numpy
+    if op.floating and d.kind in "iub":
+        d = dtypes.get_default_dtype().numpy
     return [t if t.array.dtype is d else cast(t, d) for t in tensors]
 
 

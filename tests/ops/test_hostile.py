@@ -1,5 +1,6 @@
 """Programs that nobody should write and somebody does: PyTorch 2.13's answers to them, noted from it."""
 
+import numpy as np
 import pytest
 
 import cudagrad
@@ -258,3 +259,19 @@ def test_so_is_that_of_the_largest_of_a_window():
     assert g.tolist() == [[3.0, 0.0, 3.0, 0.0]]
     by_x, by_scale = cudagrad.autograd.grad((g * g).sum(), (x, scale))
     assert by_x.tolist() == [[0.0] * 4] and by_scale.item() == 12.0
+
+
+def test_a_quotient_of_bytes_is_taken_of_the_numbers_themselves():
+    u, i = cudagrad.tensor([1, 2, 200], dtype=cudagrad.uint8), cudagrad.tensor([100, -4], dtype=cudagrad.int8)
+    assert (u / -2).tolist() == [-0.5, -1.0, -100.0] == u.div(-2).tolist()
+    assert (-1 / u[:2]).tolist() == [-1.0, -0.5] and (300 / u).tolist() == [300.0, 150.0, 1.5]
+    assert (u[2:] / 400).tolist() == [0.5] and (i / 200).tolist() == [0.5, np.float32(-0.02)]
+    minus, many = cudagrad.tensor(-2), cudagrad.tensor(400)
+    assert (u / minus).tolist() == [-0.5, -1.0, -100.0] and (minus / u[:2]).tolist() == [-2.0, -1.0]
+    assert (u[2:] / many).tolist() == [0.5] and (many / u).tolist() == [400.0, 200.0, 2.0]
+    assert np.allclose(cudagrad.atan2(u, minus).numpy(), np.arctan2([1, 2, 200], -2.0))
+    assert cudagrad.copysign(u, minus).tolist() == [-1.0, -2.0, -200.0] == cudagrad.copysign(u, -2).tolist()
+    assert np.allclose(cudagrad.xlogy(-2, u).numpy(), -2 * np.log([1, 2, 200]))
+    assert np.allclose(cudagrad.xlogy(u, 300).numpy(), np.multiply([1, 2, 200], np.log(300)))
+    assert (u / many).dtype is cudagrad.float32
+    assert (u * -2).tolist() == [254, 252, 112]  # which stays a product of bytes, and wraps round
