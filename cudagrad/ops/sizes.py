@@ -129,6 +129,8 @@ def laid_over(xp, array, shape, strides, offset_bytes=None):
     start = data_ptr(array) - data_ptr(memory) if offset_bytes is None else offset_bytes
     if xp is not np:
         return _laid_over(array if offset_bytes is None else _from_byte(memory, start, array.dtype), shape, strides)
+    if 0 in shape:
+        return as_strided(array, shape, strides)  # no element lies anywhere, and the first byte may be past the end
     if not (memory.flags.c_contiguous or memory.flags.f_contiguous):
         memory = memory.ravel(order="K")  # dense memory whose axes are permuted: a view, which has a buffer
         if memory.base is None:

@@ -275,3 +275,11 @@ def test_a_quotient_of_bytes_is_taken_of_the_numbers_themselves():
     assert np.allclose(cudagrad.xlogy(u, 300).numpy(), np.multiply([1, 2, 200], np.log(300)))
     assert (u / many).dtype is cudagrad.float32
     assert (u * -2).tolist() == [254, 252, 112]  # which stays a product of bytes, and wraps round
+
+
+def test_views_of_nothing_may_begin_past_its_end():
+    x = cudagrad.tensor([], dtype=cudagrad.float32).reshape(2, 3, 0)
+    x[1:] += x[:-1]
+    assert x.shape == (2, 3, 0) and x[1:].diagonal().shape == (0, 1)
+    assert x.tensor_split(2)[1].diagonal().shape == (0, 1) and x[1:].unfold(1, 2, 1).shape == (1, 2, 0, 2)
+    assert x[1:].as_strided((0,), (1,)).shape == (0,) and x[1:].mT.unsqueeze(0).shape == (1, 1, 0, 3)
