@@ -137,7 +137,7 @@ where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          E = direct
          R = 4 if L else 1
          B = P * R
-         Q = min(ceil(N, R), processors * (max(8 // K, 2) if L else 1024 // B if B < 512 else 2))
+         Q = min(ceil(N, R), processors * (max(8 // K, 2) if L else 1024 // B))
 launch   grid = Q   block = (P, R)   shared = 0
 bytes    (2 + direct + dx) * N * C * size_T + w * C * size_W + (1 + mean) * N * size_A + partial * 2 * Q * C * size_A
 flops    16 * N * C
