@@ -188,8 +188,9 @@ def _fitting(view, choice, value, cast_one=False):
             f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of shape "
             f"{list(choice.shape)}"
         )
-    if value.array.dtype is not view.array.dtype and cast_one and choice.mask is not None and value.array.size == 1:
-        value = value.to(view.dtype)  # as PyTorch, which fills by a mask then
+    if cast_one and choice.mask is not None and value.array.size == 1:  # PyTorch fills by a mask then
+        if 3 not in (value.dtype.category, view.dtype.category) or value.dtype is view.dtype:
+            value = value.to(view.dtype, copy=True)
     if value.array.dtype is not view.array.dtype:
         raise RuntimeError(
             errors.text(

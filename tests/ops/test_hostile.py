@@ -61,6 +61,8 @@ def test_one_element_given_through_a_mask_is_cast():
     assert x.tolist() == [1.0, 5.0, 5.0]
     x[x > 1] = cudagrad.tensor(6)
     assert x.tolist() == [1.0, 6.0, 6.0]
+    x[x > 5] = x[:1]  # of its own memory
+    assert x.tolist() == [1.0, 1.0, 1.0]
     whole = cudagrad.tensor([1, 2])
     whole[whole > 1] = cudagrad.tensor([1.5])
     assert whole.tolist() == [1, 1]
@@ -70,6 +72,8 @@ def test_one_element_given_through_a_mask_is_cast():
     )
     raises(first, lambda: x.__setitem__(cudagrad.tensor([0, 1]), cudagrad.tensor(6)))
     raises(first, lambda: x.__setitem__(x > 0, cudagrad.tensor([1, 2, 3])))
+    with pytest.raises(RuntimeError):  # a complex number is no float
+        x[x > 0] = cudagrad.tensor([1j])
 
 
 def test_its_gradient_flows_through_the_cast():
