@@ -166,8 +166,29 @@ struct Exponentials {
   }
 
   void join() {  // over the threads of the line
-    const A top = line_max(most);
-    sum = line_sum(most == -infinity() ? 0 : sum * exponential(most - top));
+    if constexpr (CG_L) {
+      scale_to(line_max(most));
+      sum = line_sum(sum);
+      return;
+    }
+    join_lanes();
+    if (blockDim.x == 32) return;
+    A* of_warp = warps_values();
+    const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    if (lane == 0) of_warp[threadIdx.x / 32] = most, of_warp[32 + threadIdx.x / 32] = sum;
+    __syncthreads();
+    most = lane < warps ? of_warp[lane] : -infinity(), sum = lane < warps ? of_warp[32 + lane] : 0;
+    join_lanes();
+    __syncthreads();  // of_warp may be reused by the next call
+  }
+
+  void join_lanes() {
+    scale_to(warp_max(most));
+    sum = warp_sum(sum);
+  }
+
+  void scale_to(A top) {
+    sum = most == -infinity() ? 0 : sum * exponential(most - top);
     most = top;
   }
 };
