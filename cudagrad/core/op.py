@@ -43,6 +43,8 @@ def op(**declared):
     prepare     the public signature; turns its arguments into the forward's, in the forward's order
     promote     tensors that are brought to one dtype first; numbers are allowed for ``numbers`` of them
     mixed       ``mixed(x, y)`` raises where two tensors of different dtypes may not meet
+    uniform     the tensors are of one dtype, and the gradient is brought to it first: to NumPy a bfloat16 times a
+                Python number is a float32
     broadcast   whether the tensors are broadcast against each other (default: when ``promote`` is given)
     floating    integer tensors become the default floating dtype first
     wide        float16 and bfloat16 are computed in float32 and rounded once
@@ -81,6 +83,7 @@ class Op:
         promote=(),
         numbers=None,
         mixed=None,
+        uniform=False,
         broadcast=None,
         floating=False,
         wide=False,
@@ -106,7 +109,7 @@ class Op:
         self.defaults = forward.__kwdefaults__ or {}
         self.promote = tuple(promote)
         self.numbers = self.promote[1:] if numbers is None else tuple(numbers)
-        self.mixed = mixed
+        self.mixed, self.uniform = mixed, uniform
         self.broadcast = bool(promote) if broadcast is None else broadcast
         self.floating, self.wide, self.view, self.holomorphic = floating, wide, view, holomorphic
         self.names = outputs if isinstance(outputs, tuple) else ("out",) if outputs == 1 else ()

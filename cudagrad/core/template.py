@@ -347,6 +347,7 @@ def rule_text(op):
         lines += [f"{t} = {t}.array if {t} is not None else None" for t in tensors if t not in op.names]
     if attrs:
         lines += [f"{', '.join(attrs)}{',' if len(attrs) == 1 else ''} = k.attrs"]
+    lines += _uniform(op, tensors) if op.uniform else []
     lines += [f"m = M[{_class_of(op)}]"] if _first_order_asks(op, "m") else []
     if op.variadic:
         lines += _send_list(op)
@@ -355,6 +356,14 @@ def rule_text(op):
     else:
         lines += _edges(op) + _send_each(op)
     return f"def back_{op.name}(k, g, heap):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def _uniform(op, tensors):
+    """The lines that bring ``g`` to the dtype of what was saved, of which some may be None."""
+    like = "".join(f"{t} if {t} is not None else " for t in tensors[:-1]) + tensors[-1]
+    lines = [f"like = {like}"] if len(tensors) > 1 else []
+    like = "like" if lines else like
+    return [*lines, f"if g.dtype is not {like}.dtype:", f"    g = g.astype({like}.dtype)"]
 
 
 def _first_order(op):

@@ -95,7 +95,7 @@ def explain_linear(error, x, w, b=None):
     return None if b is None else _cannot_expand(b.shape, shape)
 
 
-@op(x=_by_x, w=_by_w, b=_by_b, explain=explain_linear, node="Addmm")
+@op(x=_by_x, w=_by_w, b=_by_b, uniform=True, explain=explain_linear, node="Addmm")
 def linear(xp, x, w, b=None):
     """x @ w^T + b over the last axis.
 
@@ -213,6 +213,7 @@ def _times(value, scale):
     x=lambda m, g, x_shape, beta: m.sum_to(_times(g, beta), shape=x_shape),
     mat1=lambda m, g, mat2, alpha: _times(m.mm_nt(g, mat2), alpha),
     mat2=lambda m, g, mat1, alpha: _times(m.mm_tn(mat1, g), alpha),
+    uniform=True,
     explain=_explain_addmm,
 )
 def addmm(xp, x, mat1, mat2, *, beta=1, alpha=1):

@@ -60,6 +60,7 @@ def _wide(xp, *arrays):
     ),
     w=lambda m, g, x, where, groups: m.convolution_weight(x, g, where=where, groups=groups),
     b=lambda m, g: m.sum(g, dim=(0, *range(2, len(g.shape))), keepdim=False),
+    uniform=True,
     explain=_explain,
 )
 def convolution(xp, x, w, b=None, *, where, groups):
@@ -79,6 +80,7 @@ def convolution(xp, x, w, b=None, *, where, groups):
 @op(
     x=lambda m, g, w, where, groups: m.convolution(g, w, None, where=where, groups=groups),
     w=lambda m, g, x, where, groups: m.convolution_weight(g, x, where=where, groups=groups),
+    uniform=True,
     explain=_explain,
     node="Convolution",
 )
@@ -95,6 +97,7 @@ def convolution_transpose(xp, x, w, *, where, groups, size):
         y, g, where=where, groups=groups, size=tuple(x_shape[2:])
     ),
     y=lambda m, g, x, where, groups: m.convolution(x, g, None, where=where, groups=groups),
+    uniform=True,
     node="ConvolutionBackward",
 )
 def convolution_weight(xp, x, y, *, where, groups):

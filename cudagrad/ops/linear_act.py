@@ -38,7 +38,7 @@ def _relu_first(xp, m, g, x, w, out, b_shape, needs):
     return linear_back(m, _first_order("relu", xp, m, g, out), x, w, b_shape, needs)
 
 
-@op(joint=_relu_back, fused=_relu_first, explain=_explain, node="Relu")
+@op(joint=_relu_back, fused=_relu_first, uniform=True, explain=_explain, node="Relu")
 def linear_relu(xp, x, w, b=None):
     """max(x @ w^T + b, 0); the result alone tells the derivative."""
     return _run("relu", _linear(xp, x, w, b))
@@ -51,10 +51,11 @@ def _smooth_back(m, g, x, w, b, b_shape, needs, act):
 
 def _smooth_first(xp, m, g, x, w, b, b_shape, needs, act, pre):
     pre = m.linear(x, w, b) if pre is None else pre
-    return linear_back(m, _first_order(_SMOOTH[act], xp, m, g, pre), x, w, b_shape, needs)
+    dz = _first_order(_SMOOTH[act], xp, m, g, pre).astype(x.dtype, copy=False)  # NumPy's bfloat16 may be wider by now
+    return linear_back(m, dz, x, w, b_shape, needs)
 
 
-@op(joint=_smooth_back, fused=_smooth_first, extras=("pre",), explain=_explain, node="LinearAct")
+@op(joint=_smooth_back, fused=_smooth_first, extras=("pre",), uniform=True, explain=_explain, node="LinearAct")
 def linear_smooth(xp, x, w, b=None, *, act, keep):
     """act(x @ w^T + b) for an ``act`` whose derivative needs its argument, which comes back too where ``keep``.
 

@@ -68,6 +68,7 @@ def two_dtypes(x, y, first=None):
 @op(
     x=lambda m, g, mat2: m.mm_nt(g, mat2),
     mat2=lambda m, g, x: m.mm_tn(x, g),
+    uniform=True,
     explain=_explain_mm,
 )
 def mm(xp, x, mat2):
@@ -86,13 +87,13 @@ def mm(xp, x, mat2):
     return through_float32(_dot, x, mat2) if is_low(x) else x.dot(mat2)
 
 
-@op(x=lambda m, g, y: m.mm(g, y), y=lambda m, g, x: m.mm_tn(g, x), node="Mm")
+@op(x=lambda m, g, y: m.mm(g, y), y=lambda m, g, x: m.mm_tn(g, x), uniform=True, node="Mm")
 def mm_nt(xp, x, y):
     """x @ y^T of two matrices: x [M,K], y [N,K] -> [M,N]."""
     return through_float32(_dot, x, y.T) if is_low(x) else x.dot(y.T)
 
 
-@op(x=lambda m, g, y: m.mm_nt(y, g), y=lambda m, g, x: m.mm(x, g), node="Mm")
+@op(x=lambda m, g, y: m.mm_nt(y, g), y=lambda m, g, x: m.mm(x, g), uniform=True, node="Mm")
 def mm_tn(xp, x, y):
     """x^T @ y of two matrices: x [K,M], y [K,N] -> [M,N]."""
     return through_float32(_dot, x.T, y) if is_low(x) else x.T.dot(y)
@@ -193,7 +194,7 @@ def _unequal_lengths(x, y):
     )
 
 
-@op(x=_matmul_by_x, y=_matmul_by_y, explain=_explain_matmul, node="Mm")
+@op(x=_matmul_by_x, y=_matmul_by_y, uniform=True, explain=_explain_matmul, node="Mm")
 def matmul(xp, x, y):
     """x @ y: of vectors, matrices, or batches of matrices whose batch axes broadcast.
 
@@ -240,6 +241,7 @@ def _bmm_prepare(input, mat2, out_dtype=None):
 @op(
     x=lambda m, g, mat2: m.bmm(g, _mT(m, mat2)),
     mat2=lambda m, g, x: m.bmm(_mT(m, x), g),
+    uniform=True,
     explain=_explain_bmm,
     prepare=_bmm_prepare,
 )
@@ -263,7 +265,7 @@ def _explain_dot(error, x, tensor):
     return RuntimeError(_unequal_lengths(x, tensor)) if x.shape != tensor.shape else None
 
 
-@op(x=lambda m, g, tensor: g * tensor, tensor=lambda m, g, x: g * x, explain=_explain_dot)
+@op(x=lambda m, g, tensor: g * tensor, tensor=lambda m, g, x: g * x, uniform=True, explain=_explain_dot)
 def dot(xp, x, tensor):
     """sum_i x[i] * tensor[i] of two vectors; complex ones are not conjugated.
 
@@ -286,6 +288,7 @@ def _explain_mv(error, x, vec):
 @op(
     x=lambda m, g, vec: m.reshape(g, shape=(*g.shape, 1)) * vec,
     vec=lambda m, g, x: m.matmul(g, x),
+    uniform=True,
     explain=_explain_mv,
 )
 def mv(xp, x, vec):

@@ -109,6 +109,38 @@ def test_half_precision_keeps_its_dtype_and_digits(case, device):
                 run.assert_close(g[fits], e[fits], None, what, _limit(case, name, e[fits], n[fits]))
 
 
+@rows(lambda c: c.inputs and c.grad >= 1 and c.low and not c.out)
+def test_a_gradient_that_numpy_made_float32_fits_a_bfloat16_graph(case, device):
+    """bfloat16 times a Python number is a float32 to NumPy; the leaves get what they get from one in bfloat16."""
+    for i, given_input in enumerate(case.inputs):
+        given = given_input.given(i, run.LOW["bfloat16"])
+        places = run.differentiable(case, given)
+        found = [_gradients_through(case, given, places, device, widened) for widened in (False, True)]
+        for plain, through in zip(*found, strict=True):
+            what = f"{case.name} {given_input!r}"
+            assert (plain is None) == (through is None), what
+            if plain is not None:
+                assert plain.dtype is through.dtype, what
+                a, b = (t.float().numpy() for t in (plain, through))
+                scale = max(1, np.nanmax(np.abs(np.where(np.isfinite(a), a, 0)), initial=0))  # the inputs' is about 1
+                close = (np.abs(a - b) <= 2.0**-5 * (np.abs(a) + scale)) | (np.isnan(a) & np.isnan(b)) | (a == b)
+                assert close.all(), f"{what}: {a} {b}"
+
+
+def _gradients_through(case, given, places, device, widened):
+    """The gradients of 1.5 times the sum of the results, whose factor comes as bfloat16, or as NumPy makes it."""
+    given, made = run.tensors(given, device, places)
+    cudagrad.manual_seed(3)
+    results = [r for r in results_of(case, given) if getattr(r, "requires_grad", False) and r.dtype.is_floating_point]
+    leaves = [made[p] for p in places]
+    if not results or not leaves:
+        return []
+    if widened:
+        total = sum(cudagrad.add(r, r, alpha=0.5).float().sum() for r in results)
+        return cudagrad.autograd.grad(total, leaves, allow_unused=True)
+    return cudagrad.autograd.grad(results, leaves, [cudagrad.full_like(r, 1.5) for r in results], allow_unused=True)
+
+
 @rows(lambda c: c.inputs and c.grad >= 1)
 def test_the_first_derivative_is_the_slope_of_the_definition(case, device):
     """Along a random direction, to 1e-7: the tape's against central differences of the float64 reference."""
