@@ -14,7 +14,7 @@ where    V = 16 // size_T if aligned and N * size_T % 16 == 0 else 1
 launch   grid = (G, Q)   block = (32, 8)   shared = 0
 bytes    (1 + s + dz) * M * N * size_T + partial * Q * N * size_A
 flops    20 * M * N
-limits   1 <= M and 1 <= N and M < 2**31 and N < 2**31 and Q < 65536
+limits   1 <= M and 1 <= N and M < 2**31 and N < 2**30 and Q < 65536
 used by  cudagrad/ops/linear_act.py linear_relu, linear_smooth, cudagrad/ops/affine.py column_sum
 */
 extern "C" __global__ void __launch_bounds__(256)

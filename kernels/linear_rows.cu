@@ -12,7 +12,7 @@ shapes   x: T[M,C]   w: T[N,C]   bias: T[N] or null   y: T[M,N]   pre: T[M,N] or
 where    V = 16 // size_T if aligned and C * size_T % 16 == 0 else 1
          K = power2(M)
          G = ceil(N, 16)
-         X = max(1, min(2 * processors // G, C // (64 * V)))
+         X = max(1, min(4 * processors // G, C // (64 * V)))
          D = ceil(ceil(C, X), 32 * V) * 32 * V
 launch   grid = (G, X)   block = 128   shared = 0
 bytes    (M * C + N * C) * size_T + (X * M * N * size_A if partial else ((1 + pre) * M + bias) * N * size_T)
