@@ -3,8 +3,6 @@
 try:
     from tensorboardX import SummaryWriter
 except ImportError as error:
-    raise ImportError(
-        "SummaryWriter is tensorboardX's, which is not installed: pip install tensorboardX"
-    ) from error
+    raise ImportError("SummaryWriter is tensorboardX's, which is not installed: pip install tensorboardX") from error
 
 __all__ = ["SummaryWriter"]

@@ -60,6 +60,20 @@ def test_a_build_that_fails_leaves_nothing():
     assert list((cache.folder() / "kernels").iterdir()) == []
 
 
+def test_what_was_used_longest_ago_goes_when_the_cache_is_full(monkeypatch):
+    monkeypatch.setattr(cache, "MOST_BYTES", 1000)
+    monkeypatch.setattr(cache, "_MANY", 1)
+    paths = {}
+    for age, name in enumerate(("old", "used", "new")):
+        paths[name] = built(name, ".so", made_of(name.encode() * 100, []))
+        os.utime(paths[name], (age, age))
+    count = []
+    assert built("used", ".so", made_of(b"", count)) == paths["used"] and not count  # a use makes it young
+    built("more", ".so", made_of(b"more", []))
+    assert not paths["old"].exists() and paths["new"].exists() and paths["used"].exists()
+    assert built("old", ".so", made_of(b"old" * 100, count)).exists() and len(count) == 1
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CUDAGRAD_CACHE", str(tmp_path / "file"))

@@ -1,6 +1,8 @@
 """Built kernels on disk, under a key of everything that went into them; damaged ones are made again."""
 
+import contextlib
 import hashlib
+import itertools
 import os
 import re
 import tempfile
@@ -50,6 +52,11 @@ def _feed(digest, part):
         digest.update(b"%d:" % len(part) + part)
 
 
+MOST_BYTES = 2 << 30  # that the cache holds; what was used longest ago goes first
+_MANY = 64  # builds of this process from one look at the cache's size to the next
+_builds = itertools.count()
+
+
 def built(name, suffix, build):
     """The path of the file that ``build(path)`` makes, made now where the cache does not hold it whole.
 
@@ -60,8 +67,11 @@ def built(name, suffix, build):
     pointer = kept / name
     path = _whole(kept, pointer, suffix)
     if path is not None:
+        os.utime(path)
         return path
     _make(kept)
+    if next(_builds) % _MANY == 0:
+        _trim(kept)
     with tempfile.TemporaryDirectory(dir=kept, prefix="making-") as workplace:
         made = Path(workplace) / ("kernel" + suffix)
         build(made)
@@ -71,6 +81,23 @@ def built(name, suffix, build):
         note.write_text(path.name)
         os.replace(note, pointer)
     return path
+
+
+def _trim(kept):
+    """Remove what was used longest ago while the cache holds more than ``MOST_BYTES``; it would be built again."""
+    found = []
+    for file in os.scandir(kept):
+        with contextlib.suppress(OSError):  # another process may remove it too
+            if file.is_file():
+                told = file.stat()
+                found.append((told.st_mtime, told.st_size, file.path))
+    spare = sum(size for _, size, _ in found) - MOST_BYTES
+    for _, size, path in sorted(found):
+        if spare <= 0:
+            break
+        with contextlib.suppress(OSError):
+            os.remove(path)
+            spare -= size
 
 
 def write(path, text):
