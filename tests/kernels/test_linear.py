@@ -364,7 +364,7 @@ def test_the_headers_bytes_are_those_that_are_touched(name):
             launch("linear_rows.cu", "linear_rows", x=x, w=w, partial=None, **ends),
             launch("linear_rows.cu", "linear_rows", x=wide, w=thick, partial=np.empty((2, 5, 64), "f4"), **ends),
             launch("linear_total.cu", "linear_total", partial=np.ones((1, 2, 5, 64), "f4"), **one),
-            launch("linear_total.cu", "linear_ending", **(ends | {"y": y.copy() * 0})),
+            launch("linear_total.cu", "linear_ending", **(ends | {"y": np.zeros_like(y)})),
             launch("linear_backward.cu", "linear_backward", g=x, s=x, dz=np.empty_like(x), partial=None, act=2),
             launch(
                 "linear_backward.cu", "linear_backward", g=x, s=None, dz=None, partial=parts[:1].repeat(4, 1), act=0
