@@ -86,6 +86,11 @@ def test_longer_rows(shape):
     check_norm(shape, np.dtype("f4"))
 
 
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_rows_that_registers_do_not_hold_read_the_sum_again(name):
+    check_norm((2, 33001), DTYPES[name])
+
+
 def test_long_rows_of_halves():
     check_norm((3, 8200), DTYPES["bfloat16"])
     check_norm((2, 4096), DTYPES["float16"])
