@@ -9,8 +9,8 @@ from .. import dtypes
 from .device import device, resolve
 
 # Array class -> the module that computes with it, and the file of this folder that is its device. A device adds its own
-# when it is first used; such a file has make(target, build), from_host(array, target), to_host(array), device_of(array)
-# for arrays, and text_module(), forward(op, text), first_order(op, rule) for ops.
+# when it is first used; such a file has make, from_host, to_host, from_device and device_of for arrays; text_module,
+# forward, first_order, writing and adds_up_in_float32 for ops; launch for a user's kernel.
 ARRAYS = {np.ndarray: np}
 _OWNERS = {}
 _DEVICES = ("cuda", "emulated")

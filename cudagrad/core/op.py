@@ -65,7 +65,7 @@ def op(**declared):
 
 
 _CALL_NAMES = {"d", "t", "out", "lifted", "arrays", "kind"}  # the locals of generated code, which no parameter may hide
-_RULE_NAMES = {"k", "g", "heap", "m", "e", "after", "saved", "needs", "s", "nodes", "ds"}
+_RULE_NAMES = {"k", "g", "heap", "m", "e", "after", "saved", "needs", "s", "nodes", "ds", "like"}
 
 
 class Op:

@@ -61,7 +61,7 @@ def test_a_build_that_fails_leaves_nothing():
 
 
 def test_what_was_used_longest_ago_goes_when_the_cache_is_full(monkeypatch):
-    monkeypatch.setattr(cache, "MOST_BYTES", 1000)
+    monkeypatch.setattr(cache, "MOST_BYTES", 900)
     monkeypatch.setattr(cache, "_MANY", 1)
     paths = {}
     for age, name in enumerate(("old", "used", "new")):
@@ -71,6 +71,7 @@ def test_what_was_used_longest_ago_goes_when_the_cache_is_full(monkeypatch):
     assert built("used", ".so", made_of(b"", count)) == paths["used"] and not count  # a use makes it young
     built("more", ".so", made_of(b"more", []))
     assert not paths["old"].exists() and paths["new"].exists() and paths["used"].exists()
+    assert built("used", ".so", made_of(b"", count)) == paths["used"] and not count  # its key is there still
     assert built("old", ".so", made_of(b"old" * 100, count)).exists() and len(count) == 1
 
 

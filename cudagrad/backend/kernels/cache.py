@@ -52,7 +52,7 @@ def _feed(digest, part):
         digest.update(b"%d:" % len(part) + part)
 
 
-MOST_BYTES = 2 << 30  # that the cache holds; what was used longest ago goes first
+MOST_BYTES = 2 << 30  # of what was built; what was used longest ago goes first
 _MANY = 64  # builds of this process from one look at the cache's size to the next
 _builds = itertools.count()
 
@@ -84,11 +84,11 @@ def built(name, suffix, build):
 
 
 def _trim(kept):
-    """Remove what was used longest ago while the cache holds more than ``MOST_BYTES``; it would be built again."""
+    """Remove what was used longest ago while more than ``MOST_BYTES`` are kept; a key without its file builds again."""
     found = []
     for file in os.scandir(kept):
         with contextlib.suppress(OSError):  # another process may remove it too
-            if file.is_file():
+            if file.is_file() and os.path.splitext(file.name)[1] not in ("", ".log"):  # keys and logs are small
                 told = file.stat()
                 found.append((told.st_mtime, told.st_size, file.path))
     spare = sum(size for _, size, _ in found) - MOST_BYTES

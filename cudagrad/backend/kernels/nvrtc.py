@@ -154,18 +154,12 @@ def instructions(file, macros, architecture):
 
     Raises      RuntimeError where nvdisasm or the compiler is missing
     """
-    told = subprocess.run(
-        [disassembler(), "-c", _ended(cubin(file, macros, architecture))], capture_output=True, text=True, check=True
-    ).stdout
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as copy:
+        copy.write(cubin(file, macros, architecture).read_bytes() + b"\0")  # CuPy's getCUBIN leaves out the last byte
+        copy.flush()
+        told = subprocess.run([disassembler(), "-c", copy.name], capture_output=True, text=True, check=True).stdout
     found = {}
     for part in re.split(r"^\s*\.section\s+\.text\.", told, flags=re.M)[1:]:
         name = re.match(r"\w+", part)[0]
         found[name] = collections.Counter(re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", part))
     return found
-
-
-def _ended(path):
-    """A copy of a cubin with the last byte that CuPy's getCUBIN leaves out, and that disassemblers want."""
-    copy = Path(tempfile.gettempdir()) / f"{path.stem}.cubin"
-    copy.write_bytes(path.read_bytes() + b"\0")
-    return str(copy)
