@@ -169,20 +169,11 @@ def multi_head_attention_forward(
         raise AssertionError(wrong)
     batched = query.ndim == 3
     if not batched:
-        same = query is key, key is value
-        query = query.unsqueeze(1)
-        key = query if same[0] else key.unsqueeze(1)
-        value = key if same[1] else value.unsqueeze(1)
-        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+        query, key, value, key_padding_mask = _batch_of_one(query, key, value, key_padding_mask)
     padding, mask, causal = _masks(query, key_padding_mask, attn_mask, is_causal, need_weights)
     _check_widths(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
-    if use_separate_proj_weight:
-        weights = _separate(q_proj_weight, k_proj_weight, v_proj_weight)
-        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-    else:
-        if in_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        weights, biases = (in_proj_weight,), (in_proj_bias,)
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    weights, biases = _projections(in_proj_weight, in_proj_bias, separate)
     (t, batch, width), s = query.shape, key.shape[0]
     q, k, v = _projected(query, key, value, weights, biases)
     mask = _check_mask(mask, {2: (t, s), 3: (batch * num_heads, t, s)})
@@ -206,11 +197,25 @@ def multi_head_attention_forward(
     return out.squeeze(1), weights.squeeze(0) if need_weights else None
 
 
-def _separate(q, k, v):
-    for name, w in (("q", q), ("k", k), ("v", v)):
+def _batch_of_one(query, key, value, padding):
+    """The operands with the dim of a batch; those that are one tensor stay one."""
+    same = query is key, key is value
+    query = query.unsqueeze(1)
+    key = query if same[0] else key.unsqueeze(1)
+    value = key if same[1] else value.unsqueeze(1)
+    return query, key, value, None if padding is None else padding.unsqueeze(0)
+
+
+def _projections(joint, bias, separate):
+    """Weights and biases of the projections: one of each for all three, or three of each where ``separate``."""
+    if separate is None:
+        if joint is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        return (joint,), (bias,)
+    for name, w in zip("qkv", separate):
         if w is None:
             raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
-    return q, k, v
+    return separate, (None,) * 3 if bias is None else bias.chunk(3)
 
 
 def _attend(q, k, v, mask, p, causal, batch, need_weights):
